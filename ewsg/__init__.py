@@ -1,0 +1,71 @@
+"""Stochastic-gradient MCMC whose minibatches are chosen, not only drawn."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import collect, datasets, diagnostics, errors, models, recipes, schedules
+    from .estimators import Exponential, Full, Reshuffled, Uniform
+    from .integrators import Overdamped, Underdamped
+    from .result import Run
+    from .sampler import Sampler, compose
+    from .sampling import resume, sample
+    from .storage import load
+    from .target import Target
+
+_HOME = {
+    "Exponential": "estimators",
+    "Full": "estimators",
+    "Overdamped": "integrators",
+    "Reshuffled": "estimators",
+    "Run": "result",
+    "Sampler": "sampler",
+    "Target": "target",
+    "Underdamped": "integrators",
+    "Uniform": "estimators",
+    "compose": "sampler",
+    "load": "storage",
+    "resume": "sampling",
+    "sample": "sampling",
+}
+_MODULES = ("collect", "datasets", "diagnostics", "errors", "models", "recipes", "schedules")
+
+__all__ = [
+    "Exponential",
+    "Full",
+    "Overdamped",
+    "Reshuffled",
+    "Run",
+    "Sampler",
+    "Target",
+    "Underdamped",
+    "Uniform",
+    "collect",
+    "compose",
+    "datasets",
+    "diagnostics",
+    "errors",
+    "load",
+    "models",
+    "recipes",
+    "resume",
+    "sample",
+    "schedules",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is first used, so that `ewsg --help` does not wait for JAX."""
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _HOME:
+        value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'ewsg' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,244 @@
+"""The one compiled loop: chains by `vmap`, steps by a loop whose bounds are traced. It knows no algorithm."""
+
+import functools
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from . import _random, _tree
+from ._accumulate import Compensated, Counter
+from ._types import Key, Position, Scalar
+from .collect import AbstractCollector
+from .contract import StepInfo
+from .sampler import Sampler, SamplerState
+from .target import Target
+
+
+class Status(IntEnum):
+    """What became of a chain."""
+
+    ok = 0
+    nonfinite = 1
+    diverged = 2
+
+
+class Chain(NamedTuple):
+    """One chain, and what is recorded about it."""
+
+    state: SamplerState
+    status: Int[Array, ""]
+    gradients: Counter
+    directional: Counter
+    window: Compensated
+    anchor: Position
+    noise_ratio: Scalar
+    summary: Any
+
+
+class Carry(NamedTuple):
+    """All chains; steps taken since the start and since the last kept draw, and draws kept."""
+
+    chains: Chain
+    step: Int[Array, ""]
+    since: Int[Array, ""]
+    draws: Int[Array, ""]
+
+
+class Keys(NamedTuple):
+    """The streams of each chain: where it starts, its first state, its steps (one key each), its diagnostics."""
+
+    init: Key
+    start: Key
+    steps: Key
+    probe: Key
+
+
+class Limits(NamedTuple):
+    """When a chain counts as diverged, and how many draws lie between two probes of the gradient noise."""
+
+    divergence: Scalar
+    probe_every: Int[Array, ""]
+
+
+def chain_keys(key: Key, num_chains: int) -> Keys:
+    """The keys of the first `num_chains` chains; those of a chain do not depend on how many there are."""
+    fold = jax.vmap(_random.fold, in_axes=(0, None))
+    own = jax.vmap(_random.fold, in_axes=(None, 0))(key, jnp.arange(num_chains))
+    return Keys(*(fold(own, stream) for stream in range(4)))
+
+
+@jax.jit
+def start(sampler: Sampler, collector: AbstractCollector, keys: Keys, positions: Position) -> Carry:
+    """All chains at their starting points."""
+
+    def chain(key: Key, position: Position) -> Chain:
+        state = sampler.init(key, position)
+        stats = jax.eval_shape(lambda k, s: _step_stats(*sampler.step(k, s), position), key, state)
+        dtype = jax.tree.leaves(position)[0].dtype
+        return Chain(
+            state=state,
+            status=jnp.int32(Status.ok),
+            gradients=Counter.zero(),
+            directional=Counter.zero(),
+            window=Compensated.zeros(stats),
+            anchor=position,
+            noise_ratio=jnp.zeros((), dtype),
+            summary=collector.init(position),
+        )
+
+    return Carry(jax.vmap(chain)(keys.start, positions), jnp.int32(0), jnp.int32(0), jnp.int32(0))
+
+
+@functools.partial(jax.jit, donate_argnums=(3, 4))
+def advance(
+    sampler: Sampler,
+    collector: AbstractCollector,
+    keys: Keys,
+    carry: Carry,
+    rows: Any,
+    first: Int[Array, ""],
+    num_draws: Int[Array, ""],
+    thin: Int[Array, ""],
+    partial: Array,
+    limits: Limits,
+) -> tuple[Carry, Any]:
+    """`first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
+
+    All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
+    not due yet: its row is scratch, and its window goes on in the next call.
+    """
+
+    def step(_, carry: Carry) -> Carry:
+        step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
+        chains = jax.vmap(functools.partial(_advance_chain, sampler, limits))(step_keys, carry.chains)
+        return carry._replace(chains=chains, step=carry.step + 1, since=carry.since + 1)
+
+    def draw(k, carry_rows):
+        carry, rows = carry_rows
+        carry = jax.lax.fori_loop(0, jnp.where(k == 0, first, thin), step, carry)
+        due = ~(partial & (k == num_draws - 1))
+        chains = _probe(sampler, keys, carry, due & (carry.draws % limits.probe_every == 0))
+        carry = carry._replace(chains=chains, draws=carry.draws + due.astype(jnp.int32))
+        row = jax.vmap(functools.partial(_row, collector), in_axes=(0, None))(carry.chains, carry.since)
+        rows = jax.tree.map(lambda all_, one: jax.lax.dynamic_update_index_in_dim(all_, one, k, 0), rows, row)
+        keep = jax.vmap(functools.partial(_keep, collector), in_axes=(0, None, None))
+        carry = carry._replace(chains=keep(carry.chains, carry.draws, due), since=jnp.where(due, 0, carry.since))
+        return carry, rows
+
+    return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
+
+
+def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
+    """Room for `num_rows` draws of all chains, the draw first."""
+    row = jax.eval_shape(
+        jax.vmap(functools.partial(_row, collector), in_axes=(0, None)), carry.chains, carry.since
+    )
+    return jax.tree.map(lambda leaf: jnp.zeros((num_rows, *leaf.shape), leaf.dtype), row)
+
+
+def begin_recording(carry: Carry) -> Carry:
+    """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
+    window = jax.tree.map(jnp.zeros_like, carry.chains.window)
+    anchor = jax.tree.map(jnp.copy, carry.chains.state.phase.position)
+    return carry._replace(chains=carry.chains._replace(window=window, anchor=anchor), since=jnp.int32(0))
+
+
+@jax.jit
+def collected(collector: AbstractCollector, carry: Carry) -> Any:
+    """The collector's result for every chain."""
+    num_chains = carry.chains.status.shape[0]
+    return jax.vmap(collector.result, in_axes=(0, None), axis_size=num_chains)(carry.chains.summary, carry.draws)
+
+
+def _advance_chain(sampler: Sampler, limits: Limits, key: Key, chain: Chain) -> Chain:
+    """One step of one chain; a chain that has failed stays where it last was finite."""
+    state, info = sampler.step(key, chain.state)
+    finite = _tree.all_finite(state.phase)
+    bounded = _tree.max_abs(state.phase.position) < limits.divergence
+    outcome = jnp.where(finite, jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
+    status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
+    ok = status == Status.ok
+    return chain._replace(
+        state=_tree.where(ok, state, chain.state),
+        status=status,
+        gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
+        directional=chain.directional.add(info.estimate.cost.datum_directional),
+        window=_tree.where(ok, chain.window.add(_step_stats(state, info, chain.anchor)), chain.window),
+    )
+
+
+def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[str, Scalar]:
+    """The scalars averaged over the steps between two draws.
+
+    Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·force/d, whose mean is T for any fixed c in the
+    target exp(−V/T) (the virial theorem) and sees what heats or cools the position, momentum or not.
+    """
+    dimension = _tree.size(anchor)
+    displacement = _tree.subtract(info.evaluated_at, anchor)
+    stats = {"configurational_temperature": -_tree.dot(displacement, info.force) / dimension}
+    momentum = state.phase.momentum
+    if momentum is not None:
+        stats["kinetic_temperature"] = _tree.dot(momentum, momentum) / dimension
+    return stats | info.estimate.stats
+
+
+def _probe(sampler: Sampler, keys: Keys, carry: Carry, due: Array) -> Chain:
+    """Refreshes the noise ratio of every chain where it is due; otherwise costs nothing."""
+
+    def refresh(chains: Chain) -> Chain:
+        probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
+        ratio = jax.vmap(sampler.noise_ratio)(probe_keys, chains.state)
+        return jnp.broadcast_to(ratio, chains.noise_ratio.shape).astype(chains.noise_ratio.dtype)
+
+    ratio = jax.lax.cond(due, refresh, lambda chains: chains.noise_ratio, carry.chains)
+    return carry.chains._replace(noise_ratio=ratio)
+
+
+def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> dict[str, Any]:
+    """What is kept of one chain at a draw; nothing of a chain that has failed is a number."""
+    means = jax.tree.map(lambda total: total / since, chain.window.value())
+    row = {"draw": collector.row(chain.state.phase.position), "stats": means | {"noise_ratio": chain.noise_ratio}}
+
+    def blank(leaf):
+        return jnp.where(chain.status == Status.ok, leaf, jnp.nan) if _is_float(leaf) else leaf
+
+    return jax.tree.map(blank, row)
+
+
+def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due: Array) -> Chain:
+    """Hands a draw to the collector and empties the window, where a draw is due."""
+    summary = collector.update(chain.summary, chain.state.phase.position, count)
+    take = due & (chain.status == Status.ok)
+    window = jax.tree.map(lambda leaf: jnp.where(due, jnp.zeros_like(leaf), leaf), chain.window)
+    return chain._replace(summary=_tree.where(take, summary, chain.summary), window=window)
+
+
+def _is_float(leaf: Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jnp.floating)
+
+
+@jax.jit
+def densities(target: Target, positions: Position, indices: Int[Array, " b"]) -> tuple[Array, Array]:
+    """(log prior, Σ log-likelihood over the given data) at each of the stacked positions."""
+
+    def at(position: Position) -> tuple[Array, Array]:
+        values = target.likelihood.values(position, target.data.take(indices))
+        return target.log_prior(position), jnp.sum(values)
+
+    return jax.lax.map(at, positions)
+
+
+@jax.jit
+def curvature(target: Target, position: Position, indices: Int[Array, " b"], key: Key) -> Array:
+    """The largest eigenvalue of the Hessian of V at `position`, by power iteration on the given data."""
+
+    def improve(_, direction: Position) -> Position:
+        product = jax.jvp(lambda p: target.force(p, indices), (position,), (direction,))[1]
+        return _tree.scaled(1 / jnp.sqrt(_tree.dot(product, product)), product)
+
+    direction = jax.lax.fori_loop(0, 30, improve, _random.normal_like(key, position))
+    product = jax.jvp(lambda p: target.force(p, indices), (position,), (direction,))[1]
+    return -_tree.dot(direction, product) / _tree.dot(direction, direction)

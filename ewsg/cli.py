@@ -1,0 +1,80 @@
+"""The command line: parses and prints, nothing else. JAX is imported only by the commands that need it."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import platformdirs
+import typer
+
+import ewsg
+from ewsg.errors import InputError
+
+EXAMPLES = """Examples:
+
+ewsg demo                     the demonstration, into ./ewsg-demo
+
+ewsg demo --quick --seed 1    the same in seconds, with another seed
+
+ewsg doctor                   is this installation fit to sample with?
+"""
+
+app = typer.Typer(
+    help="Stochastic-gradient MCMC in JAX whose minibatches are chosen, not only drawn.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> bool:
+    if wanted:
+        typer.echo(f"ewsg {ewsg.__version__}")
+        raise typer.Exit
+    return wanted
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("ewsg-demo"),
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer steps: seconds instead of minutes.")] = False,
+) -> None:
+    """Sample a real posterior with and without chosen minibatches, and show the difference."""
+    from ewsg.demo import main
+
+    main(out=out, seed=seed, quick=quick)
+
+
+@app.command()
+def doctor() -> None:
+    """Check versions, devices, the compiler and the data; exit code 1 if anything is unfit."""
+    from ewsg.doctor import check, render
+
+    report = check()
+    render(report)
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def main() -> None:
+    """Run the command line; an `InputError` becomes one sentence on stderr and exit code 2."""
+    # Compiled programs are kept between runs. XLA logs an unfounded error per program that it reads back on a
+    # CPU (tuning hints look to it like missing machine features); real errors are exceptions.
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("ewsg") / "jax"))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        app()
+    except InputError as error:
+        print(f"ewsg: {error}", file=sys.stderr)
+        raise SystemExit(2) from None

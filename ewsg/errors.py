@@ -1,0 +1,28 @@
+"""What can go wrong, by name. Every message is one sentence that says what was wrong and what to do."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """The caller gave something that cannot be sampled, loaded or saved as it is."""
+
+
+class UnknownOption(InputError, TypeError):
+    """A keyword or the name of a choice that does not exist."""
+
+
+class DataNotFound(InputError, FileNotFoundError):
+    """A data set is not where it is looked for, and could not be fetched."""
+
+
+class FileFormatError(InputError):
+    """A file is not a run that this library wrote, or is damaged."""
+
+
+def unknown(kind: str, given: object, known: Iterable[str]) -> UnknownOption:
+    """The error for a name that is not among `known`, with the nearest one suggested."""
+    known = sorted(known)
+    nearest = difflib.get_close_matches(str(given), known, n=1)
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    return UnknownOption(f"unknown {kind} {given!r}{hint} (known: {', '.join(known)})")

@@ -1,0 +1,93 @@
+"""The role of an estimator: answer a kick with a force."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import _random
+from .._component import Component, check_count
+from .._types import Key, Position, Scalar
+from ..contract import Cost, EstimateInfo, Kick
+from ..errors import InputError
+from ..target import Target
+
+_PROBE_DATA = 32
+
+
+class AbstractEstimator(Component):
+    """An estimate of the force ∇(−V) from a few of the n data.
+
+    A new estimator is one file with one subclass: `estimate`, `cost`, and where they differ from the defaults below
+    `init`, `check` and `noise_factor`. It never needs to know which integrator asks.
+    """
+
+    def init(self, key: Key, target: Target, position: Position) -> Any:
+        """What the estimator carries from step to step, for one chain."""
+        del key, target, position
+        return ()
+
+    @abc.abstractmethod
+    def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
+        """The force for this kick, the next state, and what happened."""
+
+    @abc.abstractmethod
+    def cost(self, num_data: int) -> Cost:
+        """What one estimate evaluates."""
+
+    @abc.abstractmethod
+    def noise_factor(self, num_data: int) -> float:
+        """Cov(force) / Cov(n∇V_i of one uniform datum): 1/b for b independent data, 0 for the full gradient."""
+
+    def check(self, num_data: int, has_momentum: bool) -> None:
+        """Refuse settings that do not fit the data or the dynamics."""
+
+    def num_steps(self, budget: int, num_data: int) -> int:
+        """How many steps a budget of datum gradients pays for."""
+        return budget // int(self.cost(num_data).datum_gradients)
+
+    def noise_trace(self, key: Key, target: Target, position: Position) -> Scalar:
+        """An unbiased estimate of Tr Cov(force) at `position`, from a few directional derivatives.
+
+        For u ~ N(0, I), the variance over data of u · n∇V_i has mean Tr Cov(n∇V_i) over u.
+        """
+        factor = self.noise_factor(target.num_data)
+        if factor == 0.0 or target.num_data < 2:
+            return 0.0
+        key_direction, key_data = _random.split(key)
+        direction = _random.normal_like(key_direction, position)
+        indices = _random.indices(key_data, target.num_data, _PROBE_DATA)
+        return factor * jnp.var(target.directional(position, indices, direction), ddof=1)
+
+
+class AbstractMinibatch(AbstractEstimator):
+    """An estimator whose minibatches have `batch_size` data."""
+
+    batch_size: eqx.AbstractVar[int]
+
+    def __check_init__(self):
+        check_count(type(self).__name__, "batch_size", self.batch_size, 1)
+
+    def check(self, num_data: int, has_momentum: bool) -> None:
+        del has_momentum
+        replace = getattr(self, "replace", False)
+        if not replace and self.batch_size > num_data:
+            raise InputError(
+                f"{type(self).__name__}: batch_size {self.batch_size} is larger than the number of data {num_data}: "
+                "take a smaller batch, or draw with replacement (Uniform(..., replace=True)), or use Full()"
+            )
+
+
+def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Float[Array, " b"]:
+    """A uniform minibatch, with or without replacement."""
+    draw = _random.indices if replace else _random.distinct_indices
+    return draw(key, num_data, batch_size)
+
+
+def batch_noise(num_data: int, batch_size: int, replace: bool) -> float:
+    """Cov of the mean of a uniform minibatch over that of one datum."""
+    if replace or num_data == 1:
+        return 1 / batch_size
+    return (num_data - batch_size) / (num_data - 1) / batch_size

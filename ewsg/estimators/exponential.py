@@ -1,0 +1,216 @@
+"""The paper's EWSG: a Metropolis chain over minibatches chooses which one moves the state."""
+
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .. import _random, _tree
+from .._component import check_choice, check_count
+from .._types import Indices, Key, Position
+from ..contract import Cost, EstimateInfo, Kick
+from ..errors import InputError
+from ..target import Target
+from .base import AbstractMinibatch, batch_noise, draw_batch
+
+_CHOICES = ("momentum", "zero", "one", "next_zero", "noise")
+_EVALUATIONS = ("auto", "unrolled", "stacked", "streamed")
+_ENUMERATED_LIMIT = 4_096
+_STACKED_LIMIT = 1_000_000
+
+
+class Candidate(NamedTuple):
+    """A minibatch, its force, and its log weight."""
+
+    indices: Indices
+    force: Position
+    log_weight: Float[Array, ""]
+
+
+class Exponential(AbstractMinibatch):
+    r"""Exponentially weighted stochastic gradients (EWSG, Alg. 1).
+
+    P(batch I) ∝ exp(½‖x + n a_I‖²),   n a_I = (√h/σ) (n/b) Σ_{i in I} ∇V_i                      (eq. 4, App. D)
+
+    reached by M Metropolis steps with uniform proposals J from a uniform start I:
+    accept with probability min{1, exp(½‖x + n a_J‖² − ½‖x + n a_I‖²)}                              (eq. 6).
+    Costs (M + 1)·b datum gradients a step. M = 0 is `Uniform`, draw for draw.
+
+    With overdamped dynamics (App. E) √h/σ becomes √(h/2T), and x stands for (θ' − θ)/√(2hT).
+
+    Args:
+        batch_size: b.
+        chain_length: M, the Metropolis steps on minibatches for each step of the dynamics.
+        x: the paper's hyper-parameter, one of
+            "momentum": √h γ r/σ, the recommended choice (the next momentum guessed to be the present one);
+            "next_zero": (−1 + hγ) r/(σ√h), the next momentum guessed to be 0;
+            "zero", "one": constant vectors;
+            "noise": the normal vector that the same update injects;
+            or a function of the `Kick` that returns a pytree like the position.
+        restart: start the chain from a fresh uniform minibatch each step (Alg. 1); False carries the minibatch on,
+            its force recomputed at the new position and counted.
+        exact: draw from the enumerated weights instead of running the chain; n datum gradients a step, for n^b (or the
+            number of ordered draws without replacement) up to 4,096.
+        replace: draw minibatches with or without replacement.
+        evaluate: how the M + 1 forces are computed: "unrolled" one after the other, "stacked" all at once in
+            O((M + 1)·d) memory, "streamed" in a loop that keeps two, O(d) memory; the chain is the same. "auto"
+            unrolls up to M = 3, else stacks while (M + 1)·d is at most a million, else streams.
+    """
+
+    batch_size: int = eqx.field(static=True)
+    chain_length: int = eqx.field(static=True, default=1)
+    x: str | Callable[[Kick], Position] = eqx.field(static=True, default="momentum")
+    restart: bool = eqx.field(static=True, default=True)
+    exact: bool = eqx.field(static=True, default=False)
+    replace: bool = eqx.field(static=True, default=True)
+    evaluate: str = eqx.field(static=True, default="auto")
+
+    def __check_init__(self):
+        check_count("Exponential", "chain_length", self.chain_length, 0)
+        check_choice("Exponential", "evaluate", self.evaluate, _EVALUATIONS)
+        if not callable(self.x):
+            check_choice("Exponential", "x", self.x, _CHOICES)
+
+    def check(self, num_data: int, has_momentum: bool) -> None:
+        super().check(num_data, has_momentum)
+        if self.x in ("momentum", "next_zero") and not has_momentum:
+            raise InputError(
+                f"Exponential(x={self.x!r}) needs a momentum and this integrator has none: "
+                "choose x='zero', 'one', 'noise' or a function of the kick"
+            )
+        if self.x == "noise" and has_momentum:
+            raise InputError("Exponential(x='noise') is for Overdamped: with a momentum choose x='momentum'")
+        if self.exact and _num_batches(num_data, self.batch_size, self.replace) > _ENUMERATED_LIMIT:
+            raise InputError(
+                f"Exponential(exact=True) would enumerate more than {_ENUMERATED_LIMIT:,} minibatches of "
+                f"{self.batch_size} out of {num_data} data: use exact=False, or fewer data"
+            )
+
+    def init(self, key: Key, target: Target, position: Position) -> Indices | tuple[()]:
+        if self.restart or self.exact:
+            return ()
+        return self._draw(key, target)
+
+    def estimate(
+        self, key: Key, target: Target, kick: Kick, state: Indices | tuple[()]
+    ) -> tuple[Position, Indices | tuple[()], EstimateInfo]:
+        x = self._x(kick)
+        if self.exact:
+            chosen, stats = self._enumerate(key, target, kick, x), {}
+        else:
+            chosen, stats = self._run_chain(key, target, kick, x, state)
+        state = () if self.restart or self.exact else chosen.indices
+        return chosen.force, state, EstimateInfo(chosen.indices, self.cost(target.num_data), stats)
+
+    def cost(self, num_data: int) -> Cost:
+        return Cost(num_data if self.exact else (self.chain_length + 1) * self.batch_size)
+
+    def noise_factor(self, num_data: int) -> float:
+        return batch_noise(num_data, self.batch_size, self.replace)
+
+    def _draw(self, key: Key, target: Target) -> Indices:
+        return draw_batch(key, target.num_data, self.batch_size, self.replace)
+
+    def _x(self, kick: Kick) -> Position:
+        if callable(self.x):
+            return self.x(kick)
+        if self.x == "noise":
+            return kick.noise
+        if self.x == "momentum":
+            return _tree.scaled(1 / kick.noise_scale, kick.decay)
+        if self.x == "next_zero":
+            return _tree.scaled(1 / kick.noise_scale, _tree.subtract(kick.decay, kick.momentum))
+        return _tree.full_like(kick.position, 1.0 if self.x == "one" else 0.0)
+
+    def _run_chain(
+        self, key: Key, target: Target, kick: Kick, x: Position, state: Indices | tuple[()]
+    ) -> tuple[Candidate, dict[str, Array]]:
+        """Alg. 1, inner loop. Minibatch m has key fold(key, m); it does not depend on what was accepted before."""
+        length = self.chain_length
+        start = self._draw(_random.fold(key, 0), target) if self.restart else state
+
+        def candidate(indices: Indices) -> Candidate:
+            force = target.force(kick.position, indices)
+            return Candidate(indices, force, log_weight(force, x, kick))
+
+        if length == 0:
+            return candidate(start), {}
+        dtype = jax.tree.leaves(kick.position)[0].dtype
+        thresholds = jnp.log(_random.uniform(_random.fold(key, length + 1), (length,), dtype))
+        evaluate = self._evaluation(_tree.size(kick.position))
+        if evaluate == "stacked":
+            proposals = [self._draw(_random.fold(key, m), target) for m in range(1, length + 1)]
+            stacked = jax.vmap(candidate)(jnp.stack([start, *proposals]))
+            chosen, accepted = _decide(stacked.log_weight, thresholds)
+            return jax.tree.map(lambda leaf: leaf[chosen], stacked), {"acceptance": accepted / length}
+
+        def metropolis(m, carry):
+            current, accepted = carry
+            proposed = candidate(self._draw(_random.fold(key, m), target))
+            accept = thresholds[m - 1] < proposed.log_weight - current.log_weight
+            return _tree.where(accept, proposed, current), accepted + accept.astype(dtype)
+
+        carry = (candidate(start), jnp.zeros((), dtype))
+        if evaluate == "streamed":
+            carry = jax.lax.fori_loop(1, length + 1, metropolis, carry)
+        else:
+            for m in range(1, length + 1):
+                carry = metropolis(m, carry)
+        return carry[0], {"acceptance": carry[1] / length}
+
+    def _evaluation(self, dimension: int) -> str:
+        if self.evaluate != "auto":
+            return self.evaluate
+        if self.chain_length <= 3:
+            return "unrolled"
+        return "stacked" if (self.chain_length + 1) * dimension <= _STACKED_LIMIT else "streamed"
+
+    def _enumerate(self, key: Key, target: Target, kick: Kick, x: Position) -> Candidate:
+        """A draw from the limit M → ∞, by the weights of all minibatches."""
+        n, b = target.num_data, self.batch_size
+        each = target.forces(kick.position, jnp.arange(n))
+        batches = jnp.asarray(enumerate_batches(n, b, self.replace))
+        forces = jax.tree.map(lambda leaf: jnp.mean(leaf[batches], axis=1), each)
+        log_weights = jax.vmap(lambda force: log_weight(force, x, kick))(forces)
+        chosen = _random.categorical(_random.fold(key, 0), log_weights)
+        return Candidate(batches[chosen], jax.tree.map(lambda leaf: leaf[chosen], forces), log_weights[chosen])
+
+
+def log_weight(force: Position, x: Position, kick: Kick) -> Float[Array, ""]:
+    """½‖x + n a‖² − ½‖x‖², where n a = −(step_size / noise_scale) · force; the term left out is the same for all."""
+    scale = kick.step_size / kick.noise_scale
+    return 0.5 * scale**2 * _tree.dot(force, force) - scale * _tree.dot(x, force)
+
+
+def enumerate_batches(num_data: int, batch_size: int, replace: bool) -> np.ndarray:
+    """All ordered minibatches, one a row, each equally likely under a uniform draw."""
+    rows = (
+        itertools.product(range(num_data), repeat=batch_size)
+        if replace
+        else itertools.permutations(range(num_data), batch_size)
+    )
+    return np.array(list(rows), np.int32)
+
+
+def _num_batches(num_data: int, batch_size: int, replace: bool) -> int:
+    count = 1
+    for k in range(batch_size):
+        count *= num_data if replace else num_data - k
+    return count
+
+
+def _decide(log_weights: Float[Array, " m1"], thresholds: Float[Array, " m"]) -> tuple[Array, Array]:
+    """The M decisions of the index chain, given the weights of all M + 1 candidates: (last index, acceptances)."""
+    current, weight = jnp.int32(0), log_weights[0]
+    accepted = jnp.zeros((), log_weights.dtype)
+    for m in range(1, log_weights.shape[0]):
+        accept = thresholds[m - 1] < log_weights[m] - weight
+        current = jnp.where(accept, m, current)
+        weight = jnp.where(accept, log_weights[m], weight)
+        accepted = accepted + accept.astype(accepted.dtype)
+    return current, accepted

@@ -1,0 +1,31 @@
+"""Why a chain failed, as far as can be told from the step size and the curvature at its start."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _loop
+from ._types import Position
+from .sampler import Sampler
+
+_PROBED_DATA = 10_000
+
+
+def likely_cause(sampler: Sampler, position: Position) -> str:
+    """One or two sentences: the cause, and what to do."""
+    target = sampler.target
+    count = min(target.num_data, _PROBED_DATA)
+    indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
+    largest = float(_loop.curvature(target, jax.tree.map(jnp.asarray, position), indices, jax.random.key(0)))
+    excess, condition = sampler.integrator.stability(largest)
+    excess = float(excess)
+    if np.isfinite(excess) and excess > 1:
+        return (
+            f"Likely cause: the step size is {excess:.2g} times what the dynamics can bear at the start "
+            f"({condition}, and λ_max is about {largest:.3g}). Lower it at least that much."
+        )
+    return (
+        f"The step size is within the stability limit at the start ({condition}, λ_max about {largest:.3g}): the chain "
+        "met a steeper place, or a point where the density is not finite. Lower the step size, start nearer the mode, "
+        "or check log_likelihood far from it."
+    )

@@ -1,0 +1,63 @@
+"""The role of an integrator: move the state by one step, asking for forces where it needs them."""
+
+import abc
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import equinox as eqx
+from jaxtyping import Array, Int
+
+from .._component import Component, check_choice, check_positive
+from .._types import Key, Position, Scalar, Schedule
+from ..contract import EstimateInfo, Kick, Scales, StepInfo
+
+ForceFunction: TypeAlias = Callable[[Key, Kick, Any], tuple[Position, Any, EstimateInfo]]
+"""(key, kick, estimator state) -> (force, estimator state, info)."""
+
+
+class Phase(NamedTuple):
+    """A point of phase space; momentum is None for first-order dynamics."""
+
+    position: Position
+    momentum: Position | None
+
+
+class AbstractIntegrator(Component):
+    """One step of a Langevin dynamics that targets exp(−V/T).
+
+    A new integrator is one file with one subclass. Its settings are in sum units (see `in_sum_units`) by the time
+    `step` is called.
+    """
+
+    has_momentum: ClassVar[bool]
+    step_size: eqx.AbstractVar[float | Schedule]
+    temperature: eqx.AbstractVar[float]
+    units: eqx.AbstractVar[str]
+
+    def __check_init__(self):
+        if not callable(self.step_size):
+            check_positive(type(self).__name__, "step_size", self.step_size)
+        check_positive(type(self).__name__, "temperature", self.temperature)
+        check_choice(type(self).__name__, "units", self.units, ("sum", "mean"))
+
+    @abc.abstractmethod
+    def init(self, key: Key, position: Position) -> Phase:
+        """The starting point in phase space."""
+
+    @abc.abstractmethod
+    def step(
+        self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
+    ) -> tuple[Phase, Any, StepInfo]:
+        """The next point, the estimator's next state, and what happened; `step` counts from 0."""
+
+    @abc.abstractmethod
+    def scales(self, step: Int[Array, ""]) -> Scales:
+        """The factor of the force and the standard deviation of the noise in the update at `step`."""
+
+    @abc.abstractmethod
+    def in_sum_units(self, num_data: int) -> Self:
+        """The same dynamics with its settings meant for ∇V, the sum over data, at temperature T."""
+
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
+        """(h·λ_max over its limit, the condition in words), for a constant step size in sum units."""
+        raise NotImplementedError

@@ -1,0 +1,78 @@
+"""Underdamped Langevin dynamics, as the paper discretises it: SGHMC when the force is stochastic."""
+
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from .. import _random, _tree, schedules
+from .._component import check_choice, check_positive
+from .._types import Key, Position, Scalar, Schedule
+from ..contract import Kick, Scales, StepInfo
+from .base import AbstractIntegrator, ForceFunction, Phase
+
+
+class Underdamped(AbstractIntegrator):
+    r"""Euler–Maruyama for dθ = r dt, dr = −(∇V + γr) dt + σ dW, σ² = 2γT.
+
+    θ' = θ + h r,   r' = r + h·force − hγ r + σ√h ξ,   ξ ~ N(0, I)                                          (eq. 3)
+
+    Targets exp(−(V + ‖r‖²/2)/T) as h → 0; stable while h·λ_max < γ.
+
+    Args:
+        step_size: h, or a function of the step counter (`ewsg.schedules`, optax).
+        friction: γ.
+        temperature: T.
+        units: "sum", h and γ are for ∇V; "mean", they are for ∇V/n at temperature T/n: the same chain with
+            h_sum = h_mean/√n and γ_sum = γ_mean·√n.
+        momentum: how r starts: "thermal", from N(0, T I), or "zero".
+    """
+
+    has_momentum: ClassVar[bool] = True
+    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    friction: float
+    temperature: float = 1.0
+    units: str = eqx.field(static=True, default="sum")
+    momentum: str = eqx.field(static=True, default="thermal")
+
+    def __check_init__(self):
+        check_positive("Underdamped", "friction", self.friction)
+        check_choice("Underdamped", "momentum", self.momentum, ("thermal", "zero"))
+
+    def init(self, key: Key, position: Position) -> Phase:
+        if self.momentum == "zero":
+            return Phase(position, _tree.zeros_like(position))
+        thermal = _random.normal_like(key, position)
+        return Phase(position, _tree.scaled(jnp.sqrt(self.temperature), thermal))
+
+    def step(
+        self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
+    ) -> tuple[Phase, Any, StepInfo]:
+        key_force, key_noise = _random.split(key)
+        h, noise_scale = self.scales(step)
+        position, momentum = phase
+        noise = _random.normal_like(key_noise, position)
+        decay = _tree.scaled(h * self.friction, momentum)
+        kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature)
+        force, estimator_state, info = force_function(key_force, kick, estimator_state)
+        kicked = _tree.add_scaled(_tree.subtract(momentum, decay), h, force)
+        moved = Phase(_tree.add_scaled(position, h, momentum), _tree.add_scaled(kicked, noise_scale, noise))
+        return moved, estimator_state, StepInfo(position, force, info)
+
+    def scales(self, step: Int[Array, ""]) -> Scales:
+        h = schedules.at(self.step_size, step)
+        return Scales(h, jnp.sqrt(2 * self.friction * self.temperature * h))
+
+    def in_sum_units(self, num_data: int) -> "Underdamped":
+        if self.units == "sum":
+            return self
+        root = math.sqrt(num_data)
+        step_size = schedules.scale(self.step_size, 1 / root)
+        return dataclasses.replace(self, step_size=step_size, friction=self.friction * root, units="sum")
+
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
+        h = schedules.at(self.step_size, jnp.int32(0))
+        return h * curvature / self.friction, "step_size · λ_max < friction"

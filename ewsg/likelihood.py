@@ -1,0 +1,52 @@
+"""log p(datum | params) and its batched derivatives.
+
+A user writes the density of one datum; `PerDatum` derives the batched forms by automatic differentiation. A model that
+knows better (`ewsg.models`) subclasses `AbstractLikelihood` and gives its closed forms.
+"""
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._component import as_module
+from ._types import Batch, Position
+
+
+class AbstractLikelihood(eqx.Module):
+    """The log-likelihood ℓ(params, datum) of one datum, and what samplers need of it for a batch."""
+
+    @abc.abstractmethod
+    def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
+        """ℓ(params, datum)."""
+
+    def values(self, params: Position, batch: Batch) -> Float[Array, " b"]:
+        """ℓ_i for every datum of the batch."""
+        return jax.vmap(self, in_axes=(None, 0))(params, batch)
+
+    def gradient(self, params: Position, batch: Batch, weights: Float[Array, " b"]) -> Position:
+        """Σ_i w_i ∇ℓ_i, in one backward pass."""
+        return jax.grad(lambda p: jnp.dot(weights, self.values(p, batch)))(params)
+
+    def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
+        """∇ℓ_i · direction for every datum, in one forward pass."""
+        return jax.jvp(lambda p: self.values(p, batch), (params,), (direction,))[1]
+
+    def gradients(self, params: Position, batch: Batch) -> Position:
+        """∇ℓ_i for every datum, stacked along a leading axis."""
+        return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
+
+
+class PerDatum(AbstractLikelihood):
+    """A user's function of (params, datum)."""
+
+    function: Callable
+
+    def __init__(self, function: Callable):
+        self.function = as_module(function)
+
+    def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
+        return self.function(params, datum)

@@ -1,0 +1,116 @@
+"""`Run`: what sampling returns."""
+
+import dataclasses
+import os
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from . import _loop
+
+
+class Checkpoint(NamedTuple):
+    """All that is needed to go on: the chains, their keys, and their limits."""
+
+    carry: _loop.Carry
+    keys: _loop.Keys
+    limits: _loop.Limits
+
+
+@dataclasses.dataclass(frozen=True)
+class RunCost:
+    """What a run cost.
+
+    Attributes:
+        datum_gradients: gradients of one datum, all chains together.
+        datum_directional: directional derivatives of one datum (forward passes), all chains together.
+        data_passes: datum gradients per chain, over n: the paper's budget.
+        seconds: time in the sampling loop.
+        compile_seconds: time spent compiling it.
+    """
+
+    datum_gradients: int = 0
+    datum_directional: int = 0
+    data_passes: float = 0.0
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+    def plus(self, carry: _loop.Carry, num_data: int, compile_seconds: float, seconds: float) -> "RunCost":
+        """The cost once the chains stand at `carry`, which counts from the start of the run."""
+        gradients = carry.chains.gradients.value()
+        return RunCost(
+            datum_gradients=int(gradients.sum()),
+            datum_directional=int(carry.chains.directional.value().sum()),
+            data_passes=float(gradients.max() / num_data),
+            seconds=self.seconds + seconds,
+            compile_seconds=self.compile_seconds + compile_seconds,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """Draws, diagnostics and cost of a finished (or interrupted) run.
+
+    Attributes:
+        draws: pytree like the parameters, with leading axes (chain, draw). Draws of a chain after it failed are NaN.
+        stats: diagnostics by name, arrays of shape (chain, draw), each the mean over the steps since the last draw:
+            `kinetic_temperature`, `configurational_temperature` (both estimate the temperature T when all is well),
+            `noise_ratio` (gradient noise over injected noise), `acceptance` of an index chain.
+        status: per chain "ok", "nonfinite" or "diverged".
+        cost: what the run cost.
+        settings: how it was made.
+        collected: what the collector kept, with a leading axis of chains.
+    """
+
+    draws: Any
+    stats: dict[str, np.ndarray]
+    status: np.ndarray
+    cost: RunCost
+    settings: dict[str, Any]
+    collected: Any = ()
+    checkpoint: Checkpoint | None = dataclasses.field(default=None, repr=False)
+    fingerprint: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def ok(self) -> np.ndarray:
+        """Which chains are fit for use."""
+        return self.status == "ok"
+
+    @property
+    def temperature(self) -> float:
+        """T, the temperature of the target exp(−V/T)."""
+        return float(self.settings["integrator_in_sum_units"]["temperature"])
+
+    def good_draws(self) -> Any:
+        """The draws of the chains whose status is ok."""
+        return jax.tree.map(lambda leaf: leaf[self.ok], self.draws)
+
+    def summary(self) -> "Any":
+        """A table of the parameters and the run's diagnostics, with a sentence for everything that looks wrong."""
+        from .summary import summarize
+
+        return summarize(self)
+
+    def to_arviz(self) -> Any:
+        """The draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1)."""
+        from ._arviz import to_arviz
+
+        return to_arviz(self)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the run to one file, atomically: a reader sees the old file or the new one, never a part."""
+        from . import storage
+
+        storage.write(self, path)
+
+    def __repr__(self) -> str:
+        good = int(self.ok.sum())
+        leaves = jax.tree.leaves(self.draws)
+        kept = leaves[0].shape[1] if leaves else 0
+        estimator = self.settings["estimator"]["component"]
+        integrator = self.settings["integrator"]["component"]
+        return (
+            f"Run({estimator} × {integrator}: {good} of {len(self.status)} chains ok, {kept} draws each, "
+            f"{self.cost.data_passes:g} data passes, {self.cost.seconds:.1f} s)"
+        )

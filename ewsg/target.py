@@ -1,0 +1,159 @@
+"""The posterior to sample: −V(θ) = log prior(θ) + Σ_i ℓ(θ, datum_i)."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from . import _tree
+from ._types import Batch, Indices, Position
+from ._component import as_module
+from .dataset import Dataset
+from .errors import InputError
+from .likelihood import AbstractLikelihood, PerDatum
+
+_BLOCK = 16_384
+
+
+def flat(params: Position) -> Float[Array, ""]:
+    """The flat (improper) prior: log density 0 everywhere."""
+    return jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+
+
+class Target(eqx.Module):
+    r"""A posterior over a pytree of parameters, given n data.
+
+    −V(θ) = log π(θ) + Σ_{i=1..n} ℓ(θ, x_i) = Σ_i −V_i(θ),  with the prior shared out: −V_i = ℓ_i + log π / n.
+
+    All forces below estimate ∇(−V), the gradient of that **sum**: whoever writes a likelihood never multiplies by n/b.
+
+    Args:
+        log_likelihood: function of (params, datum) that returns the log density of ONE datum, a scalar; or a model's
+            `AbstractLikelihood`.
+        log_prior: function of params that returns a scalar; None is the flat prior.
+        data: pytree of arrays with one leading axis, one row a datum.
+
+    Example:
+        >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
+        >>> x = jnp.array([0.3, -1.2, 0.8])
+        >>> target = ewsg.Target(lambda mu, x: stats.norm.logpdf(x, mu), lambda mu: stats.norm.logpdf(mu), x)
+        >>> float(target.force(jnp.array(0.0), jnp.array([0, 1, 2])))  # the full batch: the full gradient
+        -0.09999...
+    """
+
+    likelihood: AbstractLikelihood
+    log_prior: Callable
+    data: Dataset
+
+    def __init__(self, log_likelihood: Callable, log_prior: Callable | None, data: Batch):
+        for name, function in (("log_likelihood", log_likelihood), ("log_prior", log_prior or flat)):
+            if not callable(function):
+                raise InputError(f"{name} must be a function, not {type(function).__name__}")
+        is_model = isinstance(log_likelihood, AbstractLikelihood)
+        self.likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
+        self.log_prior = as_module(log_prior or flat)
+        self.data = Dataset(data)
+
+    @property
+    def num_data(self) -> int:
+        """n."""
+        return self.data.size
+
+    def force(self, position: Position, indices: Indices) -> Position:
+        """(n/b) Σ_{i in batch} ∇(−V_i): the stochastic force of a minibatch."""
+        return self.weighted_force(position, indices, jnp.full(indices.shape, 1 / indices.shape[0]))
+
+    def weighted_force(self, position: Position, indices: Indices, weights: Float[Array, " b"]) -> Position:
+        """n Σ_i w_i ∇(−V_i); the weights need not sum to one."""
+        dtype = jax.tree.leaves(position)[0].dtype
+        weights = weights.astype(dtype)
+        batch = self.data.take(indices)
+        likelihood = self.likelihood.gradient(position, batch, self.num_data * weights)
+        return _tree.add_scaled(likelihood, jnp.sum(weights), self.prior_force(position))
+
+    def forces(self, position: Position, indices: Indices) -> Position:
+        """n ∇(−V_i) for each datum of the batch, stacked along a leading axis."""
+        likelihood = self.likelihood.gradients(position, self.data.take(indices))
+        return jax.tree.map(lambda g, p: self.num_data * g + p[None], likelihood, self.prior_force(position))
+
+    def directional(self, position: Position, indices: Indices, direction: Position) -> Float[Array, " b"]:
+        """n ∇(−V_i) · direction for each datum of the batch, without forming the gradients."""
+        likelihood = self.likelihood.directional(position, self.data.take(indices), direction)
+        return self.num_data * likelihood + _tree.dot(self.prior_force(position), direction)
+
+    def prior_force(self, position: Position) -> Position:
+        """∇ log π(θ)."""
+        return jax.grad(self.log_prior)(position)
+
+    def full_force(self, position: Position) -> Position:
+        """∇(−V) over all n data, in blocks of rows so that memory does not grow with n."""
+        dtype = jax.tree.leaves(position)[0].dtype
+        likelihood = self._sum_blocks(
+            lambda batch, count: self.likelihood.gradient(position, batch, jnp.ones(count, dtype)),
+            _tree.zeros_like(position),
+        )
+        return _tree.add_scaled(likelihood, 1, self.prior_force(position))
+
+    def log_density(self, position: Position) -> Float[Array, ""]:
+        """−V(θ), up to the posterior's normalising constant."""
+        prior = self.log_prior(position)
+        total = self._sum_blocks(
+            lambda batch, _: jnp.sum(self.likelihood.values(position, batch)), jnp.zeros_like(prior)
+        )
+        return prior + total
+
+    def _sum_blocks(self, function: Callable, zero: Position) -> Position:
+        """Σ over blocks of rows of function(batch, count)."""
+        whole, rest = divmod(self.num_data, _BLOCK)
+        total = zero
+        if whole:
+            total = jax.lax.fori_loop(
+                0,
+                whole,
+                lambda k, acc: _tree.add_scaled(acc, 1, function(self.data.rows(k * _BLOCK, _BLOCK), _BLOCK)),
+                total,
+            )
+        if rest:
+            total = _tree.add_scaled(total, 1, function(self.data.rows(whole * _BLOCK, rest), rest))
+        return total
+
+    def check(self, position: Position) -> None:
+        """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""
+        check_parameters(position)
+        datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
+        _check_scalar("log_likelihood", "(params, datum) of one datum", self.likelihood, position, datum)
+        _check_scalar("log_prior", "(params)", self.log_prior, position)
+
+
+def check_parameters(position: Position) -> None:
+    """Refuse a position that is not a non-empty pytree of finite floating-point arrays."""
+    named = jax.tree_util.tree_leaves_with_path(position)
+    if not named:
+        raise InputError("init has no parameters: give a pytree of floating-point arrays")
+    for path, leaf in named:
+        name = "init" + jax.tree_util.keystr(path)
+        if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
+            kind = getattr(leaf, "dtype", type(leaf).__name__)
+            raise InputError(f"{name} has dtype {kind}: parameters must be floating-point (write 0.0, not 0)")
+        if leaf.size == 0:
+            raise InputError(f"{name} has no entries: give every parameter at least one")
+        if not np.all(np.isfinite(np.asarray(leaf))):
+            raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
+
+
+def _check_scalar(name: str, signature: str, function: Callable, *args) -> None:
+    try:
+        shape = jax.eval_shape(function, *args)
+    except Exception as error:
+        raise InputError(f"{name}{signature} failed: {str(error).splitlines()[0]}") from error
+    leaves = jax.tree.leaves(shape)
+    if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
+        raise InputError(f"{name}{signature} must return one real scalar, not {shape}")
+    if leaves[0].shape != () or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
+        raise InputError(
+            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape} of {leaves[0].dtype}: "
+            "sum over the entries of the datum"
+        )
