@@ -133,9 +133,7 @@ def advance(
 
 def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
     """Room for `num_rows` draws of all chains, the draw first."""
-    row = jax.eval_shape(
-        jax.vmap(functools.partial(_row, collector), in_axes=(0, None)), carry.chains, carry.since
-    )
+    row = jax.eval_shape(jax.vmap(functools.partial(_row, collector), in_axes=(0, None)), carry.chains, carry.since)
     return jax.tree.map(lambda leaf: jnp.zeros((num_rows, *leaf.shape), leaf.dtype), row)
 
 
@@ -148,16 +146,19 @@ def begin_recording(carry: Carry) -> Carry:
 
 @jax.jit
 def collected(collector: AbstractCollector, carry: Carry) -> Any:
-    """The collector's result for every chain."""
-    num_chains = carry.chains.status.shape[0]
-    return jax.vmap(collector.result, in_axes=(0, None), axis_size=num_chains)(carry.chains.summary, carry.draws)
+    """The collector's result for every chain; NaN for those that failed."""
+
+    def result(chain: Chain) -> Any:
+        return _blank_failed(collector.result(chain.summary, carry.draws), chain.status)
+
+    return jax.vmap(result)(carry.chains)
 
 
 def _advance_chain(sampler: Sampler, limits: Limits, key: Key, chain: Chain) -> Chain:
     """One step of one chain; a chain that has failed stays where it last was finite."""
     state, info = sampler.step(key, chain.state)
     finite = _tree.all_finite(state.phase)
-    bounded = _tree.max_abs(state.phase.position) < limits.divergence
+    bounded = _tree.max_abs(state.phase.position).astype(jnp.float32) < limits.divergence
     outcome = jnp.where(finite, jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
     status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
     ok = status == Status.ok
@@ -199,13 +200,12 @@ def _probe(sampler: Sampler, keys: Keys, carry: Carry, due: Array) -> Chain:
 
 def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> dict[str, Any]:
     """What is kept of one chain at a draw; nothing of a chain that has failed is a number."""
-    means = jax.tree.map(lambda total: total / since, chain.window.value())
-    row = {"draw": collector.row(chain.state.phase.position), "stats": means | {"noise_ratio": chain.noise_ratio}}
-
-    def blank(leaf):
-        return jnp.where(chain.status == Status.ok, leaf, jnp.nan) if _is_float(leaf) else leaf
-
-    return jax.tree.map(blank, row)
+    means = jax.tree.map(lambda total: total / since.astype(total.dtype), chain.window.value())
+    row = {
+        "draw": collector.row(chain.state.phase.position),
+        "stats": means | {"noise_ratio": chain.noise_ratio},
+    }
+    return _blank_failed(row, chain.status)
 
 
 def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due: Array) -> Chain:
@@ -216,8 +216,14 @@ def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due
     return chain._replace(summary=_tree.where(take, summary, chain.summary), window=window)
 
 
-def _is_float(leaf: Array) -> bool:
-    return jnp.issubdtype(leaf.dtype, jnp.floating)
+def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:
+    """NaN in place of every real number of a chain that has failed."""
+
+    def blank(leaf: Array) -> Array:
+        real = jnp.issubdtype(leaf.dtype, jnp.floating)
+        return jnp.where(status == Status.ok, leaf, jnp.nan) if real else leaf
+
+    return jax.tree.map(blank, tree)
 
 
 @jax.jit

@@ -76,8 +76,9 @@ class Moments(AbstractCollector):
 
     def result(self, summary: Any, count: Int[Array, ""]) -> MomentsSummary:
         origin, sums, squares = summary
-        shift = jax.tree.map(lambda s: s / count, sums.value())
-        variance = jax.tree.map(lambda q, m: (q / count - m**2) * count / (count - 1), squares.value(), shift)
+        number = count.astype(jax.tree.leaves(origin)[0].dtype)
+        shift = jax.tree.map(lambda s: s / number, sums.value())
+        variance = jax.tree.map(lambda q, m: (q - number * m**2) / (number - 1), squares.value(), shift)
         return MomentsSummary(jax.tree.map(jnp.add, origin, shift), variance)
 
 

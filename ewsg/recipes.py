@@ -36,14 +36,22 @@ def sghmc(batch_size: int, step_size: float | Schedule, friction: float, tempera
 
 
 def ewsg(
-    batch_size: int, step_size: float | Schedule, friction: float, chain_length: int = 1, temperature: float = 1.0
+    batch_size: int,
+    step_size: float | Schedule,
+    friction: float,
+    chain_length: int = 1,
+    temperature: float = 1.0,
 ) -> Method:
     """The paper's method, Alg. 1."""
     return Method(Exponential(batch_size, chain_length), Underdamped(step_size, friction, temperature))
 
 
 def ewsg_overdamped(
-    batch_size: int, step_size: float | Schedule, chain_length: int = 1, x: str = "zero", temperature: float = 1.0
+    batch_size: int,
+    step_size: float | Schedule,
+    chain_length: int = 1,
+    x: str = "zero",
+    temperature: float = 1.0,
 ) -> Method:
     """EWSG for overdamped Langevin, App. E."""
     return Method(Exponential(batch_size, chain_length, x=x), Overdamped(step_size, temperature))

@@ -1,8 +1,9 @@
 """Estimator × integrator = sampler: pure `init` and `step` functions, usable in anybody's loop."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
@@ -24,7 +25,9 @@ class SamplerState(NamedTuple):
     step: Int[Array, ""]
 
 
-class Sampler(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sampler:
     """A target, an estimator and an integrator (in sum units) as one transition.
 
     Example:

@@ -46,7 +46,9 @@ class SavedRun(NamedTuple):
 
         leaves, structure = jax.tree.flatten(jax.eval_shape(example))
         if len(leaves) != len(self.arrays):
-            raise InputError("the saved run was made with another estimator, integrator or collector: pass the same ones")
+            raise InputError(
+                "the saved run was made with another estimator, integrator or collector: pass the same ones"
+            )
         return structure.unflatten([_to_device(a, b) for a, b in zip(self.arrays, leaves, strict=True)])
 
 
@@ -117,7 +119,9 @@ def read(path: str | os.PathLike, like: Position | None = None) -> SavedRun:
             "sample again"
         ) from error
     if header["version"] > _VERSION:
-        raise FileFormatError(f"{path} was written by a newer ewsg (format {header['version']}): update ewsg to read it")
+        raise FileFormatError(
+            f"{path} was written by a newer ewsg (format {header['version']}): update ewsg to read it"
+        )
     arrays = {name: _typed(array, header["dtypes"][name]) for name, array in arrays.items()}
     trees = {name: _decode(spec, arrays) for name, spec in header["trees"].items()}
     if like is not None:
@@ -164,7 +168,9 @@ def _encode(tree: Any, name: str, arrays: dict[str, np.ndarray]) -> Any:
         return {"leaf": name}
     named = jax.tree_util.tree_leaves_with_path(tree)
     return {
-        "custom": [[jax.tree_util.keystr(path), _encode(leaf, f"{name}/{i}", arrays)] for i, (path, leaf) in enumerate(named)]
+        "custom": [
+            [jax.tree_util.keystr(path), _encode(leaf, f"{name}/{i}", arrays)] for i, (path, leaf) in enumerate(named)
+        ]
     }
 
 

@@ -1,6 +1,7 @@
 """The table and the sentences that a person reads first."""
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -81,7 +82,7 @@ def _flatten(draws: Any) -> tuple[list[str], np.ndarray]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(draws):
         name = leaf_name(path)
         names += [name + (f"[{','.join(map(str, index))}]" if index else "") for index in np.ndindex(leaf.shape[2:])]
-        columns.append(np.asarray(leaf, np.float64).reshape(*leaf.shape[:2], -1))
+        columns.append(np.asarray(leaf, np.float64).reshape(*leaf.shape[:2], math.prod(leaf.shape[2:])))
     return names, np.concatenate(columns, axis=2) if columns else np.zeros((0, 0, 0))
 
 
@@ -110,7 +111,11 @@ def _estimates(names: list[str], values: np.ndarray, datum_gradients: int) -> di
 def _diagnostics(run: "Run") -> dict[str, float]:
     """Means of the stats over draws and good chains, and the cost."""
     means = {name: float(np.nanmean(values[run.ok])) for name, values in run.stats.items() if values[run.ok].size}
-    cost = {"data_passes": run.cost.data_passes, "seconds": run.cost.seconds, "compile_seconds": run.cost.compile_seconds}
+    cost = {
+        "data_passes": run.cost.data_passes,
+        "seconds": run.cost.seconds,
+        "compile_seconds": run.cost.compile_seconds,
+    }
     return means | cost
 
 
@@ -121,11 +126,13 @@ def _failures(run: "Run") -> list[str]:
         if chains.size:
             listed = ", ".join(map(str, chains[:10])) + (", ..." if chains.size > 10 else "")
             sentences.append(
-                f"{chains.size} of {run.status.size} chains {what} and are left out of everything here (chains {listed}). "
+                f"{chains.size} of {run.status.size} chains {what} and are left out here (chains {listed}). "
                 f"{run.settings.get('likely_cause', 'Lower the step size.')}"
             )
     if run.settings.get("interrupted"):
-        sentences.append(f"The run was interrupted after {run.settings['num_steps']} steps; save it and resume to go on.")
+        sentences.append(
+            f"The run was interrupted after {run.settings['num_steps']} steps; save it and resume to go on."
+        )
     return sentences
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from . import _tree
-from ._types import Batch, Indices, Position
 from ._component import as_module
+from ._types import Batch, Indices, Position
 from .dataset import Dataset
 from .errors import InputError
 from .likelihood import AbstractLikelihood, PerDatum

@@ -34,9 +34,7 @@ class Table(NamedTuple):
 
     def __repr__(self) -> str:
         n, d = self.features.shape
-        return (
-            f"Table(n={n}, d={d}, labels={self.labels.dtype}, split={self.split!r}, source={self.source!r})"
-        )
+        return f"Table(n={n}, d={d}, labels={self.labels.dtype}, split={self.split!r}, source={self.source!r})"
 
 
 def names() -> tuple[str, ...]:

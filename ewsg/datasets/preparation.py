@@ -24,9 +24,7 @@ def standardize(
     """
     features = np.asarray(features)
     if features.ndim != 2 or len(features) == 0:
-        raise InputError(
-            f"standardize needs a table of shape (n, d), n > 0, not one of shape {features.shape}"
-        )
+        raise InputError(f"standardize needs a table of shape (n, d), n > 0, not one of shape {features.shape}")
     dtype = features.dtype if np.issubdtype(features.dtype, np.floating) else np.float32
     chosen = np.arange(features.shape[1])[slice(None) if columns is None else columns]
     values = features[:, chosen].astype(np.float64)

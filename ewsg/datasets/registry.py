@@ -91,9 +91,7 @@ def _uci(folder: str, number: int, old_folder: str, name: str, sha256: str) -> F
         f"{_UCI}/static/public/{number}/{folder}.zip",
         f"{_UCI}/ml/machine-learning-databases/{old_folder}/{name}",
     )
-    return File(
-        f"{folder}/{name}", sha256, f"the file {name} of the UCI data set {folder}", urls, member=name
-    )
+    return File(f"{folder}/{name}", sha256, f"the file {name} of the UCI data set {folder}", urls, member=name)
 
 
 def _a9a(name: str, sha256: str) -> File:

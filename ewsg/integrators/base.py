@@ -46,7 +46,12 @@ class AbstractIntegrator(Component):
 
     @abc.abstractmethod
     def step(
-        self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
+        self,
+        key: Key,
+        phase: Phase,
+        step: Int[Array, ""],
+        force_function: ForceFunction,
+        estimator_state: Any,
     ) -> tuple[Phase, Any, StepInfo]:
         """The next point, the estimator's next state, and what happened; `step` counts from 0."""
 

@@ -49,7 +49,12 @@ class Underdamped(AbstractIntegrator):
         return Phase(position, _tree.scaled(jnp.sqrt(self.temperature), thermal))
 
     def step(
-        self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
+        self,
+        key: Key,
+        phase: Phase,
+        step: Int[Array, ""],
+        force_function: ForceFunction,
+        estimator_state: Any,
     ) -> tuple[Phase, Any, StepInfo]:
         key_force, key_noise = _random.split(key)
         h, noise_scale = self.scales(step)

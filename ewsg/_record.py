@@ -1,0 +1,112 @@
+"""What a run is to keep, and the host's copy of what it has kept so far."""
+
+import dataclasses
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _loop
+from .collect import AbstractCollector
+from .errors import InputError
+from .result import Checkpoint, Run, RunCost
+
+_CHUNK_BYTES = 16 * 2**20
+_CHUNK_DRAWS = 4096
+_MEMORY_SHARE = 0.8
+_LIVE = {"kinetic_temperature": "T_kin", "configurational_temperature": "T_conf", "acceptance": "accept"}
+
+
+class Plan(NamedTuple):
+    """Which steps are taken and which of them are kept: every `thin`-th after the first `discard`."""
+
+    num_steps: int
+    discard: int
+    thin: int
+
+    @property
+    def num_draws(self) -> int:
+        """How many draws a chain keeps."""
+        return (self.num_steps - self.discard) // self.thin
+
+
+def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tuple[int, int, bool]:
+    """(steps to the first draw, draws, whether that draw is not due yet) of the next call."""
+    if done < plan.discard:
+        return min(quota, plan.discard - done), 1, True
+    to_draw = plan.thin - since
+    left = (plan.num_steps - done - to_draw) // plan.thin + 1
+    if quota < to_draw or left < 1:
+        return min(quota, plan.num_steps - done), 1, True
+    return to_draw, max(1, min(1 + (quota - to_draw) // plan.thin, room, left)), False
+
+
+class Record:
+    """Kept draws on the host, filled chunk by chunk."""
+
+    def __init__(self, collector: AbstractCollector, carry: _loop.Carry, plan: Plan, before: Run):
+        shapes = jax.eval_shape(lambda c: _loop.empty_rows(collector, c, 1), carry)
+        self._shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), shapes)
+        self._filled = int(carry.draws)
+        row_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self._shapes))
+        _check_memory(row_bytes, plan.num_draws)
+        self.room = max(1, min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_DRAWS))
+        self._host = jax.tree.map(
+            lambda leaf: np.empty((leaf.shape[0], plan.num_draws, *leaf.shape[1:]), leaf.dtype), self._shapes
+        )
+        if self._filled:
+            jax.tree.map(self._fill(0), self._host, {"draw": before.draws, "stats": before.stats})
+
+    def empty_rows(self) -> Any:
+        """The device buffer that a chunk writes its draws to."""
+        return jax.tree.map(lambda leaf: jnp.zeros((self.room, *leaf.shape), leaf.dtype), self._shapes)
+
+    def take(self, rows: Any, count: int) -> None:
+        """Copies the first `count` rows to the host."""
+        kept = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf[:count]), 0, 1), rows)
+        jax.tree.map(self._fill(self._filled), self._host, kept)
+        self._filled += count
+
+    @staticmethod
+    def _fill(start: int) -> Callable[[np.ndarray, np.ndarray], None]:
+        def copy(host: np.ndarray, kept: np.ndarray) -> None:
+            host[:, start : start + kept.shape[1]] = kept
+
+        return copy
+
+    def live(self) -> str:
+        """The latest diagnostics, for the progress bar."""
+        stats = self._host["stats"]
+        latest = {label: stats[name][:, self._filled - 1] for name, label in _LIVE.items() if name in stats}
+        finite = {label: values[np.isfinite(values)] for label, values in latest.items()}
+        return "  ".join(f"{label} {values.mean():.2f}" for label, values in finite.items() if values.size)
+
+    def run(self, before: Run, checkpoint: Checkpoint, cost: RunCost, plan: Plan, collector: AbstractCollector) -> Run:
+        """The run as it stands."""
+        kept = jax.tree.map(lambda leaf: leaf[:, : self._filled], self._host)
+        carry = checkpoint.carry
+        return dataclasses.replace(
+            before,
+            draws=kept["draw"],
+            stats=kept["stats"],
+            status=np.array([_loop.Status(code).name for code in np.asarray(carry.chains.status)]),
+            cost=cost,
+            collected=jax.tree.map(np.asarray, _loop.collected(collector, carry)),
+            settings=before.settings
+            | {"num_steps": int(carry.step), "discard": plan.discard, "thin": plan.thin}
+            | {"interrupted": int(carry.step) < plan.num_steps},
+            checkpoint=checkpoint,
+        )
+
+
+def _check_memory(row_bytes: int, num_draws: int) -> None:
+    """Refuse to keep more draws than the machine has memory for."""
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if row_bytes * num_draws > _MEMORY_SHARE * available:
+        raise InputError(
+            f"keeping {num_draws:,} draws needs {row_bytes * num_draws / 2**30:.0f} GiB and this machine has "
+            f"{available / 2**30:.0f}: raise thin=, or keep less of each draw with collect="
+        )

@@ -1,0 +1,100 @@
+"""How a run begins: its length, its key, and its checked starting points."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import _loop
+from ._component import check_count, check_positive
+from ._record import Plan
+from ._types import Position
+from .errors import InputError
+from .sampler import Sampler
+from .target import Target
+
+_DEFAULT_STEPS = 2_000
+_DEFAULT_DRAWS = 1_000
+_CHECKED_VALUES = 4_000_000
+
+
+def make_plan(
+    sampler: Sampler, num_steps: int | None, data_passes: float | None, discard: float | int, thin: int | None
+) -> Plan:
+    """Steps, discarded steps and thinning, from what the caller gave."""
+    if num_steps is not None and data_passes is not None:
+        raise InputError("give num_steps= or data_passes=, not both: each fixes the length of the run")
+    if data_passes is not None:
+        check_positive("sample", "data_passes", data_passes)
+        num_steps = sampler.num_steps(round(data_passes * sampler.target.num_data))
+        if num_steps < 1:
+            raise InputError(
+                f"data_passes={data_passes} pays for no step: one step costs "
+                f"{sampler.cost().datum_gradients} of the {sampler.target.num_data} datum gradients of a pass"
+            )
+    num_steps = _DEFAULT_STEPS if num_steps is None else num_steps
+    check_count("sample", "num_steps", num_steps, 1)
+    if num_steps >= 2**31:
+        raise InputError(f"num_steps {num_steps} is above 2^31 − 1: run in parts with save and resume")
+    if isinstance(discard, float) and 0 <= discard < 1:
+        discard = int(discard * num_steps)
+    check_count("sample", "discard", discard, 0)
+    if discard >= num_steps:
+        raise InputError(f"discard={discard} throws away all of the {num_steps} steps: discard fewer, or run longer")
+    if thin is None:
+        thin = max(1, (num_steps - discard) // _DEFAULT_DRAWS)
+    check_count("sample", "thin", thin, 1)
+    if thin > num_steps - discard:
+        raise InputError(f"thin={thin} keeps no draw of the {num_steps - discard} steps after discard: lower it")
+    return Plan(num_steps, int(discard), int(thin))
+
+
+def root_key(seed: int | jax.Array) -> jax.Array:
+    """The key that a whole run hangs on."""
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
+        return jax.random.key(int(seed))
+    if isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key) and seed.shape == ():
+        return seed
+    raise InputError(f"seed must be a whole number or a typed key (jax.random.key(0)), not {seed!r}")
+
+
+def initial_positions(target: Target, init: Any, keys: jax.Array, num_chains: int) -> Position:
+    """The starting points of all chains, checked."""
+    if callable(init):
+        try:
+            positions = jax.vmap(init)(keys)
+        except Exception as error:
+            raise InputError(f"init(key) failed: {str(error).splitlines()[0]}") from error
+        target.check(jax.tree.map(lambda leaf: leaf[0], positions))
+        distinct = positions
+    else:
+        position = jax.tree.map(_as_parameter, init)
+        target.check(position)
+        distinct = jax.tree.map(lambda leaf: leaf[None], position)
+        positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
+    _check_density(target, distinct)
+    return positions
+
+
+def _as_parameter(leaf: Any) -> Any:
+    """An array as given, but without weak types; other leaves are left for the check to name."""
+    try:
+        array = jnp.asarray(leaf)
+    except TypeError:
+        return leaf
+    return jax.lax.convert_element_type(array, array.dtype)
+
+
+def _check_density(target: Target, positions: Position) -> None:
+    """Refuse starts of zero density, judged by up to 4 million values of the likelihood, evenly spaced in the data."""
+    num_chains = jax.tree.leaves(positions)[0].shape[0]
+    count = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
+    indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
+    for name, values in zip(("log_prior", "log_likelihood"), _loop.densities(target, positions, indices), strict=True):
+        bad = np.flatnonzero(~np.isfinite(np.asarray(values)))
+        if bad.size:
+            raise InputError(
+                f"the initial potential is not finite: {name} is {float(values[bad[0]])} where chain {bad[0]} starts: "
+                "start from a point of positive density (see init=)"
+            )
