@@ -5,13 +5,14 @@ Samplers never call `jax.random` themselves, so that the generator can be change
 of `split(key)` may be the same key.
 """
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ._types import Indices, Key, Position
 
-_PAIRWISE_LIMIT = 256
 _SHUFFLE_ROUNDS = 24
 
 
@@ -31,11 +32,16 @@ def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, 
 
 
 def normal_like(key: Key, tree: Position) -> Position:
-    """A standard normal vector with the structure and dtypes of `tree`."""
+    """A standard normal vector with the structure and dtypes of `tree`, in one draw."""
     leaves, structure = jax.tree.flatten(tree)
-    keys = split(key, len(leaves))
+    sizes = [leaf.size for leaf in leaves]
+    drawn = jax.random.normal(key, (sum(sizes),), jnp.result_type(*(leaf.dtype for leaf in leaves)))
+    starts = itertools.accumulate(sizes, initial=0)
     return structure.unflatten(
-        [jax.random.normal(k, leaf.shape, leaf.dtype) for k, leaf in zip(keys, leaves, strict=True)]
+        [
+            drawn[start : start + size].reshape(leaf.shape).astype(leaf.dtype)
+            for start, size, leaf in zip(starts, sizes, leaves, strict=False)
+        ]
     )
 
 
@@ -45,57 +51,47 @@ def categorical(key: Key, log_weights: Float[Array, " k"]) -> Int[Array, ""]:
 
 
 def indices(key: Key, num_data: int, batch_size: int) -> Indices:
-    """`batch_size` independent uniform indices in [0, num_data): with replacement."""
-    return jax.random.randint(key, (batch_size,), 0, num_data)
+    """`batch_size` independent uniform indices in [0, num_data): with replacement.
+
+    ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64.
+    """
+    high, low = jax.random.bits(key, (2, batch_size), jnp.uint32)
+    n = jnp.uint32(num_data)
+    product = high * n
+    carry = (product + _multiply_high(low, n)) < product
+    return (_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32)
+
+
+def _multiply_high(a: Array, b: Array) -> Array:
+    """The upper 32 bits of the 64-bit product of two 32-bit words."""
+    a_high, a_low, b_high, b_low = a >> 16, a & 0xFFFF, b >> 16, b & 0xFFFF
+    middle = a_high * b_low + ((a_low * b_low) >> 16)
+    other = a_low * b_high + (middle & 0xFFFF)
+    return a_high * b_high + (middle >> 16) + (other >> 16)
 
 
 def distinct_indices(key: Key, num_data: int, batch_size: int) -> Indices:
-    """A uniform ordered draw without replacement, in O(batch_size) work and memory.
-
-    Draws with replacement, then redraws every entry that repeats an earlier one until none does. The procedure treats
-    all labels alike, hence every ordered tuple of distinct indices is equally likely.
-    """
-    if 2 * batch_size > num_data:
-        return jax.random.permutation(key, num_data)[:batch_size].astype(jnp.int32)
-
-    def redraw(carry):
-        round_, drawn, repeated = carry
-        fresh = indices(fold(key, round_), num_data, batch_size)
-        drawn = jnp.where(repeated, fresh, drawn)
-        return round_ + 1, drawn, _repeats(drawn)
-
-    start = (jnp.int32(0), jnp.zeros(batch_size, jnp.int32), jnp.ones(batch_size, bool))
-    return jax.lax.while_loop(lambda carry: jnp.any(carry[2]), redraw, start)[1]
-
-
-def _repeats(drawn: Indices) -> Array:
-    """Which entries equal an earlier one."""
-    size = drawn.shape[0]
-    if size <= _PAIRWISE_LIMIT:
-        earlier = jnp.tril(jnp.ones((size, size), bool), k=-1)
-        return jnp.any((drawn[:, None] == drawn[None, :]) & earlier, axis=1)
-    order = jnp.argsort(drawn, stable=True)
-    ordered = drawn[order]
-    repeated = jnp.concatenate([jnp.zeros(1, bool), ordered[1:] == ordered[:-1]])
-    return jnp.zeros(size, bool).at[order].set(repeated)
+    """`batch_size` different indices in [0, num_data), in random order: without replacement, in O(batch_size)."""
+    return shuffled(key, jnp.arange(batch_size, dtype=jnp.int32), num_data)
 
 
 def shuffled(key: Key, places: Indices, num_data: int) -> Indices:
     """Where a random permutation of [0, num_data), fixed by `key`, sends `places`, without storing it.
 
     The swap-or-not shuffle (Hoang, Morris, Rogaway 2012): in every round x and its mirror image K − x (mod n) trade
-    places or not, by one hashed bit of the larger of the two. It is a bijection for any key and any n.
+    places or not, by one hashed bit of the larger of the two. It is a bijection for any key and any n. A datum, or a
+    pair of data, stays where it was with probability 2^−24, so that minibatch means have their exact mean and
+    covariance to float precision.
     """
     words = jax.random.bits(key, (2, _SHUFFLE_ROUNDS), jnp.uint32)
-    mirrors = words[0] % jnp.uint32(num_data)
     n = jnp.uint32(num_data)
-
-    def swap_or_not(i, x):
-        image = (mirrors[i] + (n - x)) % n
-        bit = _mix(jnp.maximum(x, image) ^ words[1, i]) >> 31
-        return jnp.where(bit == 1, image, x)
-
-    return jax.lax.fori_loop(0, _SHUFFLE_ROUNDS, swap_or_not, places.astype(jnp.uint32)).astype(jnp.int32)
+    mirrors = _multiply_high(words[0], n)
+    x = places.astype(jnp.uint32)
+    for mirror, word in zip(mirrors, words[1], strict=True):
+        image = jnp.where(mirror >= x, mirror - x, mirror + n - x)
+        swap = _mix(jnp.maximum(x, image) ^ word) >> 31 == 1
+        x = jnp.where(swap, image, x)
+    return x.astype(jnp.int32)
 
 
 def _mix(word: Array) -> Array:

@@ -8,9 +8,9 @@
 | `poisson` | y x·θ − e^{x·θ} − log y! | array (d,) |
 | `softmax` | (xᵀΘ)_y − logsumexp(xᵀΘ), y in 0..K−1 | array (d, K) |
 
-The prior of the coefficients is N(0, prior_scale² I), by default with scale 2.5 (weakly informative when the columns are
-standardised; the default of rstanarm). It can be given by `prior_precision` = 1/prior_scale² instead, of which 0 is the
-flat prior. An intercept is a column of ones (`with_intercept`), and has the same prior as the rest.
+The prior of the coefficients is N(0, prior_scale² I), by default with scale 2.5 (weakly informative when the
+columns are standardised; the default of rstanarm). `prior_precision` = 1/prior_scale² may be given instead;
+0 is the flat prior. An intercept is a column of ones (`with_intercept`) and has the same prior as the rest.
 
 Example:
     >>> import jax.numpy as jnp, numpy as np, ewsg

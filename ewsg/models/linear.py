@@ -1,17 +1,22 @@
 """Linear regression with normal errors, of known or unknown scale."""
 
 import math
+from typing import TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike
 
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from . import _inputs, priors
+from ._shapes import Column, Each, Real, Rows, Vector
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+Named: TypeAlias = dict[str, Array]
+"""{"coefficients": β, "log_scale": s}."""
 
 
 class Linear(AbstractLikelihood):
@@ -26,62 +31,66 @@ class Linear(AbstractLikelihood):
     noise_scale: Scalar
 
     def __check_init__(self):
-        priors.check_number("Linear", "noise_scale", self.noise_scale)
+        _inputs.check_number("Linear", "noise_scale", self.noise_scale)
 
-    def __call__(self, params: Float[Array, " d"], datum: Batch) -> Float[Array, ""]:
-        return self.values(params, {name: leaf[None] for name, leaf in datum.items()})[0]
+    def __call__(self, params: Vector, datum: Batch) -> Real:
+        return _log_density(params, self._log_scale(params), datum)
 
-    def values(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, " b"]:
-        scale = self._scale(params)
-        return -0.5 * (_residuals(params, batch) / scale) ** 2 - jnp.log(scale) - _HALF_LOG_2PI
+    def values(self, params: Vector, batch: Batch) -> Column:
+        return _log_density(params, self._log_scale(params), batch)
 
-    def gradient(self, params: Float[Array, " d"], batch: Batch, weights: Float[Array, " b"]) -> Float[Array, " d"]:
-        return (weights * self._slopes(params, batch)) @ _rows(params, batch)
+    def gradient(self, params: Vector, batch: Batch, weights: Column) -> Vector:
+        rows, slopes = self._slopes(params, batch)
+        return (weights * slopes) @ rows
 
-    def directional(
-        self, params: Float[Array, " d"], batch: Batch, direction: Float[Array, " d"]
-    ) -> Float[Array, " b"]:
-        return self._slopes(params, batch) * (_rows(params, batch) @ direction)
+    def directional(self, params: Vector, batch: Batch, direction: Vector) -> Column:
+        rows, slopes = self._slopes(params, batch)
+        return slopes * (rows @ direction)
 
-    def gradients(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, "b d"]:
-        return self._slopes(params, batch)[:, None] * _rows(params, batch)
+    def gradients(self, params: Vector, batch: Batch) -> Rows:
+        rows, slopes = self._slopes(params, batch)
+        return slopes[:, None] * rows
 
-    def _slopes(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, " b"]:
-        """u/σ."""
-        return _residuals(params, batch) / self._scale(params) ** 2
+    def _slopes(self, params: Vector, batch: Batch) -> tuple[Rows, Column]:
+        """The rows x, and u/σ."""
+        rows, residuals = _residuals(params, batch)
+        return rows, residuals / jnp.asarray(self.noise_scale, params.dtype) ** 2
 
-    def _scale(self, params: Float[Array, " d"]) -> Float[Array, ""]:
-        return jnp.asarray(self.noise_scale, params.dtype)
+    def _log_scale(self, params: Vector) -> Real:
+        return jnp.log(jnp.asarray(self.noise_scale, params.dtype))
 
 
 class LinearUnknownScale(AbstractLikelihood):
     r"""ℓ((β, s), (x, y)) = −½ u² − s − ½ log 2π,  u = (y − β·x) e^{−s}, where s = log σ is unknown.
 
     ∇_β ℓ = u e^{−s} x,   ∂ℓ/∂s = u² − 1.   Data: {"features": (n, d), "responses": (n,)};
-    parameters {"coefficients": β of shape (d,), "log_scale": s of shape ()}.
+    parameters: {"coefficients": β of shape (d,), "log_scale": s of shape ()}.
     """
 
-    def __call__(self, params: dict[str, Array], datum: Batch) -> Float[Array, ""]:
-        return self.values(params, {name: leaf[None] for name, leaf in datum.items()})[0]
+    def __call__(self, params: Named, datum: Batch) -> Real:
+        return _log_density(params["coefficients"], params["log_scale"], datum)
 
-    def values(self, params: dict[str, Array], batch: Batch) -> Float[Array, " b"]:
-        scaled, _ = _scaled_residuals(params, batch)
-        return -0.5 * scaled**2 - params["log_scale"] - _HALF_LOG_2PI
+    def values(self, params: Named, batch: Batch) -> Column:
+        return _log_density(params["coefficients"], params["log_scale"], batch)
 
-    def gradient(self, params: dict[str, Array], batch: Batch, weights: Float[Array, " b"]) -> dict[str, Array]:
-        scaled, inverse = _scaled_residuals(params, batch)
-        coefficients = (weights * scaled * inverse) @ _rows(params["coefficients"], batch)
-        return {"coefficients": coefficients, "log_scale": jnp.dot(weights, scaled**2 - 1)}
+    def gradient(self, params: Named, batch: Batch, weights: Column) -> Named:
+        rows, by_eta, by_scale = self._slopes(params, batch)
+        return {"coefficients": (weights * by_eta) @ rows, "log_scale": jnp.dot(weights, by_scale)}
 
-    def directional(self, params: dict[str, Array], batch: Batch, direction: dict[str, Array]) -> Float[Array, " b"]:
-        scaled, inverse = _scaled_residuals(params, batch)
-        along = _rows(params["coefficients"], batch) @ direction["coefficients"]
-        return scaled * inverse * along + (scaled**2 - 1) * direction["log_scale"]
+    def directional(self, params: Named, batch: Batch, direction: Named) -> Column:
+        rows, by_eta, by_scale = self._slopes(params, batch)
+        return by_eta * (rows @ direction["coefficients"]) + by_scale * direction["log_scale"]
 
-    def gradients(self, params: dict[str, Array], batch: Batch) -> dict[str, Array]:
-        scaled, inverse = _scaled_residuals(params, batch)
-        coefficients = (scaled * inverse)[:, None] * _rows(params["coefficients"], batch)
-        return {"coefficients": coefficients, "log_scale": scaled**2 - 1}
+    def gradients(self, params: Named, batch: Batch) -> Named:
+        rows, by_eta, by_scale = self._slopes(params, batch)
+        return {"coefficients": by_eta[:, None] * rows, "log_scale": by_scale}
+
+    def _slopes(self, params: Named, batch: Batch) -> tuple[Rows, Column, Column]:
+        """The rows x, and the derivatives by η = β·x, u e^{−s}, and by s, u² − 1."""
+        rows, residuals = _residuals(params["coefficients"], batch)
+        inverse = jnp.exp(-params["log_scale"])
+        u = residuals * inverse
+        return rows, u * inverse, u**2 - 1
 
 
 class _CoefficientPrior(eqx.Module):
@@ -89,7 +98,7 @@ class _CoefficientPrior(eqx.Module):
 
     prior: priors.GaussianPrior
 
-    def __call__(self, params: dict[str, Array]) -> Float[Array, ""]:
+    def __call__(self, params: Named) -> Real:
         return self.prior(params["coefficients"])
 
 
@@ -104,13 +113,13 @@ def linear(
     r"""y_i ~ N(β·x_i, σ²),  β ~ N(0, prior_scale² I),  and p(log σ) flat if σ is unknown.
 
     Start at an array of shape (d,), e.g. `init=jnp.zeros(d)`, if `noise_scale` is given, else at
-    `init={"coefficients": jnp.zeros(d), "log_scale": jnp.zeros(())}`. Standardise the responses or choose the prior:
-    the default scale is for responses of order one.
+    `init={"coefficients": jnp.zeros(d), "log_scale": jnp.zeros(())}`. Standardise the responses, or choose a
+    prior to suit them: its default scale is for responses of order one.
 
     Args:
         features: x, of shape (n, d).
         responses: y, of shape (n,).
-        noise_scale: σ, the standard deviation of the errors; None if it is unknown, then its logarithm is a parameter.
+        noise_scale: σ, the errors' standard deviation; None if unknown: log σ is then a parameter.
         prior_scale: the prior's standard deviation; 2.5 if neither it nor the precision is given.
         prior_precision: 1/prior_scale² instead; 0 is the flat prior.
 
@@ -118,29 +127,25 @@ def linear(
         >>> import jax.numpy as jnp, ewsg
         >>> target = ewsg.models.linear([[1.0], [2.0]], [3.0, 1.0])
         >>> force = target.full_force({"coefficients": jnp.zeros(1), "log_scale": jnp.zeros(())})
-        >>> force["coefficients"].tolist(), force["log_scale"].item()  # Σ y_i x_i and Σ (y_i² − 1) at the origin
+        >>> force["coefficients"].tolist(), force["log_scale"].item()  # Σ y_i x_i and Σ (y_i² − 1)
         ([5.0], 8.0)
     """
     rows = _inputs.as_features("linear", features)
     responses = _inputs.as_responses("linear", "responses", responses, len(rows))
     prior = priors.gaussian("linear", prior_scale, prior_precision)
-    data = {"features": rows, "responses": responses.astype(rows.dtype)}
+    data = {"features": rows, "responses": _inputs.cast(responses, rows.dtype)}
     if noise_scale is None:
         return Target(LinearUnknownScale(), _CoefficientPrior(prior), data)
-    priors.check_number("linear", "noise_scale", noise_scale)
+    _inputs.check_number("linear", "noise_scale", noise_scale)
     return Target(Linear(noise_scale), prior, data)
 
 
-def _rows(coefficients: Float[Array, " d"], batch: Batch) -> Float[Array, "b d"]:
-    return batch["features"].astype(coefficients.dtype)
+def _residuals(coefficients: Vector, data: Batch) -> tuple[Array, Each]:
+    """The rows x, and y − β·x."""
+    rows = data["features"].astype(coefficients.dtype)
+    return rows, data["responses"].astype(coefficients.dtype) - rows @ coefficients
 
 
-def _residuals(coefficients: Float[Array, " d"], batch: Batch) -> Float[Array, " b"]:
-    """y − β·x."""
-    return batch["responses"].astype(coefficients.dtype) - _rows(coefficients, batch) @ coefficients
-
-
-def _scaled_residuals(params: dict[str, Array], batch: Batch) -> tuple[Float[Array, " b"], Float[Array, ""]]:
-    """u and e^{−s}."""
-    inverse = jnp.exp(-params["log_scale"])
-    return _residuals(params["coefficients"], batch) * inverse, inverse
+def _log_density(coefficients: Vector, log_scale: Real, data: Batch) -> Each:
+    _, residuals = _residuals(coefficients, data)
+    return -0.5 * (residuals * jnp.exp(-log_scale)) ** 2 - log_scale - _HALF_LOG_2PI

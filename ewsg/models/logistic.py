@@ -1,12 +1,13 @@
 """Logistic regression."""
 
 import jax
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
-from .._types import Scalar
+from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from . import _inputs, priors
+from ._shapes import Column, Each, Real, Rows, Vector
 
 
 class Logistic(AbstractLikelihood):
@@ -15,27 +16,23 @@ class Logistic(AbstractLikelihood):
     ∇ℓ = sigmoid(−θ·z) z.   The one data array is z, of shape (n, d); θ has shape (d,).
     """
 
-    def __call__(self, params: Float[Array, " d"], datum: Float[Array, " d"]) -> Float[Array, ""]:
-        return jax.nn.log_sigmoid(datum.astype(params.dtype) @ params)
+    def __call__(self, params: Vector, datum: Vector) -> Real:
+        return _log_density(params, datum)
 
-    def values(self, params: Float[Array, " d"], batch: Float[Array, "b d"]) -> Float[Array, " b"]:
-        return jax.nn.log_sigmoid(batch.astype(params.dtype) @ params)
+    def values(self, params: Vector, batch: Rows) -> Column:
+        return _log_density(params, batch)
 
-    def gradient(
-        self, params: Float[Array, " d"], batch: Float[Array, "b d"], weights: Float[Array, " b"]
-    ) -> Float[Array, " d"]:
-        rows = batch.astype(params.dtype)
-        return (weights * jax.nn.sigmoid(-(rows @ params))) @ rows
+    def gradient(self, params: Vector, batch: Rows, weights: Column) -> Vector:
+        rows, slopes = _slopes(params, batch)
+        return (weights * slopes) @ rows
 
-    def directional(
-        self, params: Float[Array, " d"], batch: Float[Array, "b d"], direction: Float[Array, " d"]
-    ) -> Float[Array, " b"]:
-        rows = batch.astype(params.dtype)
-        return jax.nn.sigmoid(-(rows @ params)) * (rows @ direction)
+    def directional(self, params: Vector, batch: Rows, direction: Vector) -> Column:
+        rows, slopes = _slopes(params, batch)
+        return slopes * (rows @ direction)
 
-    def gradients(self, params: Float[Array, " d"], batch: Float[Array, "b d"]) -> Float[Array, "b d"]:
-        rows = batch.astype(params.dtype)
-        return jax.nn.sigmoid(-(rows @ params))[:, None] * rows
+    def gradients(self, params: Vector, batch: Rows) -> Rows:
+        rows, slopes = _slopes(params, batch)
+        return slopes[:, None] * rows
 
 
 def logistic(
@@ -53,8 +50,8 @@ def logistic(
         features: x, of shape (n, d).
         labels: y, of shape (n,): 0 or 1 (or booleans).
         prior_scale: the prior's standard deviation; 2.5 if neither it nor the precision is given.
-        prior_precision: 1/prior_scale² instead (the paper's Covertype: 10); 0 is the flat prior, under which the
-            posterior is improper if the classes can be separated.
+        prior_precision: 1/prior_scale² instead (the paper's Covertype: 10); 0 is the flat prior, under which
+            the posterior is improper if the classes can be separated.
 
     Example:
         >>> import jax.numpy as jnp, ewsg
@@ -68,3 +65,13 @@ def logistic(
     prior = priors.gaussian("logistic", prior_scale, prior_precision)
     signs = 2 * labels.astype(rows.dtype) - 1
     return Target(Logistic(), prior, signs[:, None] * rows)
+
+
+def _log_density(params: Vector, data: Batch) -> Each:
+    return jax.nn.log_sigmoid(data.astype(params.dtype) @ params)
+
+
+def _slopes(params: Vector, batch: Rows) -> tuple[Rows, Column]:
+    """The rows z, and sigmoid(−θ·z)."""
+    rows = batch.astype(params.dtype)
+    return rows, jax.nn.sigmoid(-(rows @ params))

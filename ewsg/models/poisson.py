@@ -3,12 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import ArrayLike
 
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from . import _inputs, priors
+from ._shapes import Column, Each, Real, Rows, Vector
 
 
 class Poisson(AbstractLikelihood):
@@ -16,32 +17,27 @@ class Poisson(AbstractLikelihood):
 
     ∇ℓ = (y − e^η) x.   Data: {"features": (n, d), "counts": (n,)}; θ has shape (d,).
 
-    Above η = ½ log(largest number) (44 in float32, 354 in float64: no count comes near e^44) e^η is continued by its
-    tangent, so that a chain that overshoots feels a large but finite force instead of infinity times zero.
+    Above η = ½ log(largest number), 44 in float32 and 354 in float64 (no count comes near e^44), e^η is
+    continued by its tangent: a chain that overshoots feels a large finite force, not infinity times zero.
     """
 
-    def __call__(self, params: Float[Array, " d"], datum: Batch) -> Float[Array, ""]:
-        return self.values(params, {name: leaf[None] for name, leaf in datum.items()})[0]
+    def __call__(self, params: Vector, datum: Batch) -> Real:
+        return _log_density(params, datum)
 
-    def values(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, " b"]:
-        rows, counts = _cast(batch, params)
-        eta = rows @ params
-        excess = jnp.maximum(eta - _ceiling(eta), 0)
-        return counts * eta - _rate(eta) * (1 + excess) - gammaln(counts + 1)
+    def values(self, params: Vector, batch: Batch) -> Column:
+        return _log_density(params, batch)
 
-    def gradient(self, params: Float[Array, " d"], batch: Batch, weights: Float[Array, " b"]) -> Float[Array, " d"]:
-        rows, counts = _cast(batch, params)
-        return (weights * (counts - _rate(rows @ params))) @ rows
+    def gradient(self, params: Vector, batch: Batch, weights: Column) -> Vector:
+        rows, slopes = _slopes(params, batch)
+        return (weights * slopes) @ rows
 
-    def directional(
-        self, params: Float[Array, " d"], batch: Batch, direction: Float[Array, " d"]
-    ) -> Float[Array, " b"]:
-        rows, counts = _cast(batch, params)
-        return (counts - _rate(rows @ params)) * (rows @ direction)
+    def directional(self, params: Vector, batch: Batch, direction: Vector) -> Column:
+        rows, slopes = _slopes(params, batch)
+        return slopes * (rows @ direction)
 
-    def gradients(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, "b d"]:
-        rows, counts = _cast(batch, params)
-        return (counts - _rate(rows @ params))[:, None] * rows
+    def gradients(self, params: Vector, batch: Batch) -> Rows:
+        rows, slopes = _slopes(params, batch)
+        return slopes[:, None] * rows
 
 
 def poisson(
@@ -63,26 +59,35 @@ def poisson(
 
     Example:
         >>> import jax.numpy as jnp, ewsg
-        >>> target = ewsg.models.poisson([[1.0], [2.0]], [3, 0])
+        >>> target = ewsg.models.poisson([[1.0], [2.0]], [4, 0])
         >>> target.full_force(jnp.zeros(1)).tolist()  # Σ (y_i − 1) x_i at the origin
-        [0.0]
+        [1.0]
     """
     rows = _inputs.as_features("poisson", features)
     counts = _inputs.as_responses("poisson", "counts", counts, len(rows))
-    is_bad = ~((counts >= 0) & (counts < np.inf) & (counts == np.floor(counts)))
-    _inputs.refuse("poisson", "counts", counts, is_bad, "whole numbers of at least 0")
+    is_count = (counts >= 0) & (counts < np.inf) & (counts == np.floor(counts))
+    _inputs.refuse("poisson", "counts", counts, ~is_count, "whole numbers of at least 0")
     prior = priors.gaussian("poisson", prior_scale, prior_precision)
-    return Target(Poisson(), prior, {"features": rows, "counts": counts.astype(rows.dtype)})
+    return Target(Poisson(), prior, {"features": rows, "counts": _inputs.cast(counts, rows.dtype)})
 
 
-def _cast(batch: Batch, params: Float[Array, " d"]) -> tuple[Float[Array, "b d"], Float[Array, " b"]]:
-    return batch["features"].astype(params.dtype), batch["counts"].astype(params.dtype)
+def _log_density(params: Vector, data: Batch) -> Each:
+    counts = data["counts"].astype(params.dtype)
+    eta = data["features"].astype(params.dtype) @ params
+    beyond = jnp.maximum(eta - _ceiling(eta), 0)
+    return counts * eta - _rate(eta) * (1 + beyond) - gammaln(counts + 1)
 
 
-def _ceiling(eta: Float[Array, " b"]) -> float:
-    return 0.5 * float(np.log(jnp.finfo(eta.dtype).max))
+def _slopes(params: Vector, batch: Batch) -> tuple[Rows, Column]:
+    """The rows x, and y − e^η."""
+    rows = batch["features"].astype(params.dtype)
+    return rows, batch["counts"].astype(params.dtype) - _rate(rows @ params)
 
 
-def _rate(eta: Float[Array, " b"]) -> Float[Array, " b"]:
+def _rate(eta: Each) -> Each:
     """e^η, constant above the ceiling."""
     return jnp.exp(jnp.minimum(eta, _ceiling(eta)))
+
+
+def _ceiling(eta: Each) -> float:
+    return 0.5 * float(np.log(jnp.finfo(eta.dtype).max))

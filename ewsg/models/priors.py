@@ -2,14 +2,13 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
 
 from .. import _tree
-from .._component import check_positive
 from .._types import Position, Scalar
 from ..errors import InputError
 from ..target import flat
+from ._inputs import check_number
+from ._shapes import Real
 
 __all__ = ["DEFAULT_SCALE", "GaussianPrior", "flat", "gaussian"]
 
@@ -20,7 +19,7 @@ DEFAULT_SCALE = 2.5
 class GaussianPrior(eqx.Module):
     r"""log π(θ) = −½ λ‖θ‖² + ½ d log(λ/2π): N(0, I/λ) on all d entries of a pytree.
 
-    The second term does not depend on θ and is left out: no sampler needs it, and λ = 0, the flat prior, has none.
+    The second term, which does not depend on θ, is left out: no sampler needs it, and λ = 0 (flat) has none.
 
     Args:
         precision: λ ≥ 0, a leaf: a sweep over priors is a `vmap`.
@@ -31,24 +30,18 @@ class GaussianPrior(eqx.Module):
     def __check_init__(self):
         check_number("GaussianPrior", "precision", self.precision, zero=True)
 
-    def __call__(self, params: Position) -> Float[Array, ""]:
+    def __call__(self, params: Position) -> Real:
         square = _tree.dot(params, params)
         return -0.5 * jnp.asarray(self.precision, square.dtype) * square
 
 
-def gaussian(owner: str, scale: Scalar | None, precision: Scalar | None, *, allow_flat: bool = True) -> GaussianPrior:
+def gaussian(owner: str, scale: Scalar | None, precision: Scalar | None) -> GaussianPrior:
     """The prior that `prior_scale` or `prior_precision`, of which at most one is given, describes."""
     if scale is not None and precision is not None:
         raise InputError(f"{owner}: give prior_scale or prior_precision, not both")
     if precision is not None:
-        check_number(owner, "prior_precision", precision, zero=allow_flat)
+        check_number(owner, "prior_precision", precision, zero=True)
         return GaussianPrior(precision)
     scale = DEFAULT_SCALE if scale is None else scale
     check_number(owner, "prior_scale", scale)
     return GaussianPrior((1 / scale) * (1 / scale))
-
-
-def check_number(owner: str, name: str, value: Scalar, *, zero: bool = False) -> None:
-    check_positive(owner, name, value, zero=zero)
-    if np.ndim(value) != 0:
-        raise InputError(f"{owner}: {name} must be one number, not an array of shape {np.shape(value)}")

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from . import _inputs, priors
+from ._shapes import Column, Each, Matrix, Real, Rows
 
 
 class Softmax(AbstractLikelihood):
@@ -28,38 +29,39 @@ class Softmax(AbstractLikelihood):
     def __check_init__(self):
         check_count("Softmax", "num_classes", self.num_classes, 2)
 
-    def __call__(self, params: Float[Array, "d K"], datum: Batch) -> Float[Array, ""]:
-        return self.values(params, {name: leaf[None] for name, leaf in datum.items()})[0]
+    def __call__(self, params: Matrix, datum: Batch) -> Real:
+        return self._log_density(params, datum)
 
-    def values(self, params: Float[Array, "d K"], batch: Batch) -> Float[Array, " b"]:
-        rows, chosen = self._cast(batch, params)
-        return jnp.sum(chosen * jax.nn.log_softmax(rows @ params), axis=1)
+    def values(self, params: Matrix, batch: Batch) -> Column:
+        return self._log_density(params, batch)
 
-    def gradient(self, params: Float[Array, "d K"], batch: Batch, weights: Float[Array, " b"]) -> Float[Array, "d K"]:
+    def gradient(self, params: Matrix, batch: Batch, weights: Column) -> Matrix:
         rows, slopes = self._slopes(params, batch)
         return rows.T @ (weights[:, None] * slopes)
 
-    def directional(
-        self, params: Float[Array, "d K"], batch: Batch, direction: Float[Array, "d K"]
-    ) -> Float[Array, " b"]:
+    def directional(self, params: Matrix, batch: Batch, direction: Matrix) -> Column:
         rows, slopes = self._slopes(params, batch)
-        return jnp.sum(slopes * (rows @ direction), axis=1)
+        return jnp.sum(slopes * (rows @ direction), axis=-1)
 
-    def gradients(self, params: Float[Array, "d K"], batch: Batch) -> Float[Array, "b d K"]:
+    def gradients(self, params: Matrix, batch: Batch) -> Float[Array, "b d K"]:
         rows, slopes = self._slopes(params, batch)
         return rows[:, :, None] * slopes[:, None, :]
 
-    def _slopes(self, params: Float[Array, "d K"], batch: Batch) -> tuple[Float[Array, "b d"], Float[Array, "b K"]]:
-        """The rows x, and ∂ℓ/∂η = e_y − softmax(η)."""
-        rows, chosen = self._cast(batch, params)
+    def _log_density(self, params: Matrix, data: Batch) -> Each:
+        rows, chosen = self._rows_and_labels(params, data)
+        return jnp.sum(chosen * jax.nn.log_softmax(rows @ params), axis=-1)
+
+    def _slopes(self, params: Matrix, batch: Batch) -> tuple[Rows, Float[Array, "b K"]]:
+        """The rows x, and e_y − softmax(η)."""
+        rows, chosen = self._rows_and_labels(params, batch)
         return rows, chosen - jax.nn.softmax(rows @ params)
 
-    def _cast(self, batch: Batch, params: Float[Array, "d K"]) -> tuple[Float[Array, "b d"], Float[Array, "b K"]]:
+    def _rows_and_labels(self, params: Matrix, data: Batch) -> tuple[Array, Array]:
         """The rows x, and the labels as unit vectors e_y."""
         if params.ndim != 2 or params.shape[1] != self.num_classes:
-            raise InputError(f"softmax: parameters must have shape (d, {self.num_classes}), not {params.shape}")
-        chosen = jax.nn.one_hot(batch["labels"], self.num_classes, dtype=params.dtype)
-        return batch["features"].astype(params.dtype), chosen
+            raise InputError(f"softmax: parameters need shape (d, {self.num_classes}), not {params.shape}")
+        chosen = jax.nn.one_hot(data["labels"], self.num_classes, dtype=params.dtype)
+        return data["features"].astype(params.dtype), chosen
 
 
 def softmax(
@@ -70,17 +72,17 @@ def softmax(
     prior_scale: Scalar | None = None,
     prior_precision: Scalar | None = None,
 ) -> Target:
-    r"""P(y_i = k) = softmax(x_iᵀΘ)_k,  entries of Θ ~ N(0, prior_scale²).
+    r"""P(y_i = k) = e^{η_k} / Σ_j e^{η_j},  η = x_iᵀΘ,  entries of Θ ~ N(0, prior_scale²).
 
-    Start at an array of shape (d, K), e.g. `init=jnp.zeros((d, K))`. One vector added to all columns of Θ changes no
-    probability, so only the prior makes the posterior proper: it cannot be flat.
+    Start at an array of shape (d, K), e.g. `init=jnp.zeros((d, K))`. One vector added to all columns of Θ
+    changes no probability: only the prior makes the posterior proper, and with `prior_precision=0` it is not.
 
     Args:
         features: x, of shape (n, d).
         labels: y, of shape (n,): 0, 1, ..., K − 1.
         num_classes: K; the largest label plus one if None.
         prior_scale: the prior's standard deviation; 2.5 if neither it nor the precision is given.
-        prior_precision: 1/prior_scale² > 0 instead.
+        prior_precision: 1/prior_scale² instead.
 
     Example:
         >>> import jax.numpy as jnp, ewsg
@@ -90,10 +92,10 @@ def softmax(
     """
     rows = _inputs.as_features("softmax", features)
     labels = _inputs.as_responses("softmax", "labels", labels, len(rows))
-    is_bad = ~((labels >= 0) & (labels < 2**31 - 1) & (labels == np.floor(labels)))
-    _inputs.refuse("softmax", "labels", labels, is_bad, "whole numbers of at least 0")
+    is_label = (labels >= 0) & (labels < np.inf) & (labels == np.floor(labels))
+    _inputs.refuse("softmax", "labels", labels, ~is_label, "whole numbers of at least 0")
     num_classes = int(labels.max()) + 1 if num_classes is None else num_classes
     check_count("softmax", "num_classes", num_classes, 2)
     _inputs.refuse("softmax", "labels", labels, labels >= num_classes, f"below num_classes = {num_classes}")
-    prior = priors.gaussian("softmax", prior_scale, prior_precision, allow_flat=False)
+    prior = priors.gaussian("softmax", prior_scale, prior_precision)
     return Target(Softmax(int(num_classes)), prior, {"features": rows, "labels": labels.astype(np.int32)})

@@ -1,0 +1,219 @@
+"""Reference posteriors: exact draws by NUTS, to measure stochastic-gradient samplers against."""
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from . import _loop, _progress, _random
+from ._arviz import statistic
+from ._component import check_count, check_positive
+from ._types import Key, Position
+from .diagnostics import flatten, moments
+from .errors import InputError
+from .target import Target
+
+_MOST_CHUNKS = 20
+_ENERGY_TOLERANCE = 0.1
+
+
+class Reference(NamedTuple):
+    """What `nuts` returns.
+
+    Attributes:
+        draws: pytree like the parameters, with leading axes (chain, draw).
+        mean: the posterior mean over all scalars in the order of `jax.flatten_util.ravel_pytree`, float64.
+        sd: the posterior standard deviations, likewise.
+        cov: the posterior covariance, likewise.
+        ess: the smallest bulk effective sample size over the scalars (ArviZ).
+        divergences: draws whose trajectory diverged; with more than a few the reference is not to be trusted.
+        datum_gradients: gradients of one datum, all chains together, warm-up included: n for the start and
+            for each leapfrog step that BlackJAX reports. What a chain computes in vain while it waits for another
+            (they run in lock step) is not counted.
+        seconds: wall-clock time, compilation included.
+    """
+
+    draws: Position
+    mean: Float[np.ndarray, " d"]
+    sd: Float[np.ndarray, " d"]
+    cov: Float[np.ndarray, "d d"]
+    ess: float
+    divergences: int
+    datum_gradients: int
+    seconds: float
+
+
+class _Tuned(NamedTuple):
+    """All chains after warm-up."""
+
+    state: Any
+    parameters: dict[str, Array]
+
+
+class _Rows(NamedTuple):
+    """What is kept of each draw."""
+
+    position: Position
+    leapfrogs: Int[Array, "..."]
+    divergent: Bool[Array, "..."]
+
+
+def nuts(
+    target: Target,
+    init: Position | Callable[[Key], Position],
+    *,
+    temperature: float = 1.0,
+    num_chains: int = 4,
+    num_warmup: int = 1000,
+    num_draws: int = 1000,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Reference:
+    """Draws from p(θ) ∝ exp(−V(θ)/T) by the No-U-Turn sampler on all data, with BlackJAX.
+
+    Step size and diagonal mass matrix are adapted per chain during warm-up (Stan's windows, acceptance 0.8).
+    A leapfrog step costs n datum gradients. Parameters are float64 if `jax_enable_x64` is on, whatever `init`
+    is; in float32 a log density so large that its rounding shows in the energies (some 10^6 data) is refused.
+
+    Args:
+        target: the posterior.
+        init: the starting point, a pytree of floating-point arrays; or a function of a key (one per chain).
+        temperature: T.
+        num_chains: chains, run together.
+        num_warmup: transitions per chain for adaptation, thrown away.
+        num_draws: draws per chain.
+        seed: equal seeds give equal draws.
+        progress: None shows a bar on a terminal once the draws take more than two seconds.
+
+    References:
+        M. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR 15 (2014); M. Betancourt, arXiv 1701.02434.
+
+    Example:
+        >>> import jax.numpy as jnp, ewsg.reference
+        >>> target = ewsg.Target(lambda mu, x: -0.5 * (x - mu) ** 2, None, jnp.arange(5.0))
+        >>> reference = ewsg.reference.nuts(target, jnp.array(0.0), num_warmup=100, num_draws=100)
+        >>> reference.mean.shape, reference.draws.shape
+        ((1,), (4, 100))
+    """
+    check_positive("nuts", "temperature", temperature)
+    check_count("nuts", "num_chains", num_chains, 1)
+    check_count("nuts", "num_warmup", num_warmup, 20)
+    check_count("nuts", "num_draws", num_draws, 4)
+    began = time.perf_counter()
+    # BlackJAX mixes dtypes, and its branches under vmap look like reused keys
+    with jax.numpy_dtype_promotion("standard"), jax.debug_key_reuse(False):
+        keys = _loop.chain_keys(jax.random.key(seed), num_chains)
+        positions = _positions(target, init, keys.init, temperature)
+        tuned, warmup = _warm_up(target, float(temperature), keys.start, positions, num_warmup)
+        rows = _sample(target, float(temperature), keys.steps, tuned, num_draws, progress)
+    mean, cov = moments(rows.position)
+    evaluations = num_chains + _total(warmup) + _total(rows.leapfrogs)
+    return Reference(
+        draws=rows.position,
+        mean=mean,
+        sd=np.sqrt(np.diag(cov)),
+        cov=cov,
+        ess=float(np.min(statistic("ess", flatten(rows.position)))),
+        divergences=_total(rows.divergent),
+        datum_gradients=evaluations * target.num_data,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _sample(
+    target: Target, temperature: float, keys: Array, tuned: _Tuned, num_draws: int, progress: bool | None
+) -> _Rows:
+    """All draws on the host, made in equal chunks for the sake of the progress bar."""
+    chunks = max(k for k in range(1, _MOST_CHUNKS + 1) if num_draws % k == 0)
+    kept = []
+    with _progress.bar(num_draws, progress, "NUTS") as update:
+        for numbers in np.arange(num_draws, dtype=np.int32).reshape(chunks, -1):
+            tuned, rows = _draw(target, temperature, keys, tuned, numbers)
+            kept.append(jax.tree.map(np.asarray, rows))
+            update(int(numbers[-1]) + 1, "")
+    return jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *kept)
+
+
+def _total(counts: Any) -> int:
+    return int(np.asarray(counts, np.int64).sum())
+
+
+def _positions(target: Target, init: Any, keys: Array, temperature: float) -> Position:
+    """The starting points of all chains, checked."""
+    if callable(init):
+        positions = jax.vmap(init)(keys)
+        target.check(jax.tree.map(lambda leaf: leaf[0], positions))
+    else:
+        target.check(jax.tree.map(jnp.asarray, init))
+        positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
+    positions = jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), positions)
+    densities = np.asarray(_densities(target, positions))
+    if not np.all(np.isfinite(densities)):
+        chain = int(np.flatnonzero(~np.isfinite(densities))[0])
+        raise InputError(
+            f"the log density is {densities[chain]} at the start of chain {chain}: "
+            "start from a point of positive density (see init=)"
+        )
+    if np.max(np.spacing(np.abs(densities))) > _ENERGY_TOLERANCE * temperature:
+        raise InputError(
+            f"the log density at the start, {densities.min():.3g}, has too few digits in {densities.dtype}: "
+            "start nearer to the mode, or turn on jax_enable_x64"
+        )
+    return positions
+
+
+@jax.jit
+def _densities(target: Target, positions: Position) -> Float[Array, " chain"]:
+    """The log density at each of the stacked positions."""
+    return jax.lax.map(target.log_density, positions)
+
+
+def _blackjax() -> Any:
+    """BlackJAX, imported when it is needed."""
+    import blackjax
+
+    return blackjax
+
+
+def _tempered(target: Target, temperature: Any) -> Callable[[Position], Array]:
+    return lambda position: target.log_density(position) / temperature
+
+
+@functools.partial(jax.jit, static_argnums=4)
+def _warm_up(
+    target: Target, temperature: Any, keys: Array, positions: Position, num_warmup: int
+) -> tuple[_Tuned, Int[Array, "chain warmup"]]:
+    """The tuned chains, and the leapfrog steps of each transition."""
+    blackjax = _blackjax()
+    adaptation = blackjax.window_adaptation(blackjax.nuts, _tempered(target, temperature))
+
+    def chain(key: Key, position: Position) -> tuple[_Tuned, Array]:
+        (state, parameters), info = adaptation.run(key, position, num_warmup)
+        return _Tuned(state, parameters), info.info.num_integration_steps
+
+    return jax.vmap(chain)(keys, positions)
+
+
+@jax.jit
+def _draw(
+    target: Target, temperature: Any, keys: Array, tuned: _Tuned, numbers: Int[Array, " draw"]
+) -> tuple[_Tuned, _Rows]:
+    """The draws with the given numbers, of every chain."""
+    blackjax = _blackjax()
+
+    def chain(key: Key, tuned: _Tuned) -> tuple[_Tuned, _Rows]:
+        kernel = blackjax.nuts(_tempered(target, temperature), **tuned.parameters)
+
+        def step(state: Any, number: Int[Array, ""]) -> tuple[Any, _Rows]:
+            state, info = kernel.step(_random.fold(key, number), state)
+            return state, _Rows(state.position, info.num_integration_steps, info.is_divergent)
+
+        state, rows = jax.lax.scan(step, tuned.state, numbers)
+        return _Tuned(state, tuned.parameters), rows
+
+    return jax.vmap(chain)(keys, tuned)

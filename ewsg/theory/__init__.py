@@ -1,0 +1,53 @@
+"""The paper's theorems as code, one a file: compute what each one claims on a posterior or a run of your own.
+
+| file | what the paper says | functions |
+|---|---|---|
+| `optimal.py` | Theorem 1: the best unbiased weights have at most d + 1 non-zeros | `optimal_weights` |
+| `local.py` | Theorem 2: the local variance of EWSG against uniform subsampling | `ewsg_weights`, `local_covariance`, `local_traces`, `first_order_change` |
+| `trace.py` | Theorem 3, middle term: Tr cov(n∇V_I given F_k) along a run | `force_traces`, `mean_trace` |
+| `mse.py` | Theorem 3: the error of a time average, and its three terms | `squared_errors`, `running_errors`, `mse_terms` |
+| `slope.py` | the orders in T and h that Theorem 3 predicts | `fit_slope` |
+| `convergence.py` | last appendix: the mean converges as (I + Ah)^k | `mean_matrix`, `mean_trajectory`, `contraction`, `quadratic_target` |
+"""
+
+from .convergence import contraction, mean_matrix, mean_trajectory, quadratic_target
+from .gradients import datum_gradients
+from .local import (
+    LocalTraces,
+    ewsg_weights,
+    first_order_change,
+    local_covariance,
+    local_traces,
+    momentum_x,
+)
+from .mse import MseConstants, MseTerms, SquaredErrors, mse_terms, running_errors, squared_errors
+from .optimal import OptimalWeights, optimal_weights
+from .slope import Slope, fit_slope
+from .trace import MeanTrace, force_traces, mean_trace
+
+__all__ = [
+    "LocalTraces",
+    "MeanTrace",
+    "MseConstants",
+    "MseTerms",
+    "OptimalWeights",
+    "Slope",
+    "SquaredErrors",
+    "contraction",
+    "datum_gradients",
+    "ewsg_weights",
+    "first_order_change",
+    "fit_slope",
+    "force_traces",
+    "local_covariance",
+    "local_traces",
+    "mean_matrix",
+    "mean_trace",
+    "mean_trajectory",
+    "momentum_x",
+    "mse_terms",
+    "optimal_weights",
+    "quadratic_target",
+    "running_errors",
+    "squared_errors",
+]
