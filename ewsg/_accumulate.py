@@ -11,30 +11,34 @@ from ._types import Position
 
 
 class Compensated(NamedTuple):
-    """A pytree of sums and of what rounding has taken off them (Neumaier 1974)."""
+    """A pytree of sums, each held as the unevaluated sum of two floats (Dekker 1971): about 48 bits in float32."""
 
-    total: Position
-    lost: Position
+    high: Position
+    low: Position
 
     @staticmethod
     def zeros(tree: Position) -> "Compensated":
         """The empty sum of vectors like `tree`."""
-        zero = jax.tree.map(jnp.zeros_like, tree)
-        return Compensated(zero, jax.tree.map(jnp.copy, zero))
+        return Compensated(jax.tree.map(jnp.zeros_like, tree), jax.tree.map(jnp.zeros_like, tree))
 
     def add(self, tree: Position) -> "Compensated":
         """The sum with one more term."""
-        totals = jax.tree.map(jnp.add, self.total, tree)
-
-        def compensate(lost, old, new, term):
-            larger = jnp.abs(old) >= jnp.abs(term)
-            return lost + jnp.where(larger, (old - new) + term, (term - new) + old)
-
-        return Compensated(totals, jax.tree.map(compensate, self.lost, self.total, totals, tree))
+        pairs = jax.tree.map(_add_to_pair, self.high, self.low, tree)
+        return Compensated(*jax.tree.transpose(jax.tree.structure(tree), jax.tree.structure((0, 0)), pairs))
 
     def value(self) -> Position:
         """The sum, rounded once."""
-        return jax.tree.map(jnp.add, self.total, self.lost)
+        return jax.tree.map(jnp.add, self.high, self.low)
+
+
+def _add_to_pair(high: Array, low: Array, term: Array) -> tuple[Array, Array]:
+    """(high, low) + term, the rounding error of each addition kept."""
+    total = high + term
+    virtual = total - high
+    error = (high - (total - virtual)) + (term - virtual)
+    low = low + error
+    normalized = total + low
+    return normalized, low - (normalized - total)
 
 
 class Counter(NamedTuple):

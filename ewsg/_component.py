@@ -54,11 +54,11 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if callable(value):
-        return {"function": getattr(value, "__qualname__", type(value).__name__)}
+        return {"$function": getattr(value, "__qualname__", type(value).__name__)}
     if isinstance(value, tuple | list):
         return [describe(entry) for entry in value]
     array = np.asarray(value)
-    return array.item() if array.ndim == 0 else {"array": array.tolist(), "dtype": str(array.dtype)}
+    return array.item() if array.ndim == 0 else {"$array": array.tolist(), "dtype": str(array.dtype)}
 
 
 def rebuild(config: Any, role: str) -> Any:
@@ -67,11 +67,11 @@ def rebuild(config: Any, role: str) -> Any:
         return tuple(rebuild(entry, role) for entry in config)
     if not isinstance(config, dict):
         return config
-    if "array" in config:
-        return np.asarray(config["array"], config["dtype"])
-    if "function" in config:
+    if "$array" in config:
+        return np.asarray(config["$array"], config["dtype"])
+    if "$function" in config:
         raise InputError(
-            f"the saved {role} has a Python function ({config['function']}) among its settings, which a file cannot "
+            f"the saved {role} has a Python function ({config['$function']}) among its settings, which a file cannot "
             f"hold: pass {role}= again"
         )
     if config["component"] not in _REGISTRY:

@@ -26,6 +26,16 @@ def split(key: Key, num: int = 2) -> Array:
     return jax.random.split(key, num)
 
 
+def pack(key: Key) -> Array:
+    """A key as plain words, for a state that is selected, stored and compared like any array."""
+    return jax.random.key_data(key)
+
+
+def unpack(words: Array) -> Key:
+    """The key that `pack` put away."""
+    return jax.random.wrap_key_data(words)
+
+
 def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
     """Uniform on [0, 1)."""
     return jax.random.uniform(key, shape, dtype)

@@ -19,10 +19,8 @@ _DEFAULT_DRAWS = 1_000
 _CHECKED_VALUES = 4_000_000
 
 
-def make_plan(
-    sampler: Sampler, num_steps: int | None, data_passes: float | None, discard: float | int, thin: int | None
-) -> Plan:
-    """Steps, discarded steps and thinning, from what the caller gave."""
+def count_steps(sampler: Sampler, num_steps: int | None, data_passes: float | None) -> int:
+    """The length of a run, from whichever of the two the caller gave."""
     if num_steps is not None and data_passes is not None:
         raise InputError("give num_steps= or data_passes=, not both: each fixes the length of the run")
     if data_passes is not None:
@@ -30,13 +28,18 @@ def make_plan(
         num_steps = sampler.num_steps(round(data_passes * sampler.target.num_data))
         if num_steps < 1:
             raise InputError(
-                f"data_passes={data_passes} pays for no step: one step costs "
-                f"{sampler.cost().datum_gradients} of the {sampler.target.num_data} datum gradients of a pass"
+                f"data_passes={data_passes} pays for no step: one step costs {sampler.cost().datum_gradients} datum "
+                f"gradients, and a pass has {sampler.target.num_data}"
             )
     num_steps = _DEFAULT_STEPS if num_steps is None else num_steps
     check_count("sample", "num_steps", num_steps, 1)
     if num_steps >= 2**31:
         raise InputError(f"num_steps {num_steps} is above 2^31 − 1: run in parts with save and resume")
+    return num_steps
+
+
+def make_plan(num_steps: int, discard: float | int, thin: int | None) -> Plan:
+    """Which steps are kept, from what the caller gave."""
     if isinstance(discard, float) and 0 <= discard < 1:
         discard = int(discard * num_steps)
     check_count("sample", "discard", discard, 0)

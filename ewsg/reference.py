@@ -33,8 +33,8 @@ class Reference(NamedTuple):
         ess: the smallest bulk effective sample size over the scalars (ArviZ).
         divergences: draws whose trajectory diverged; with more than a few the reference is not to be trusted.
         datum_gradients: gradients of one datum, all chains together, warm-up included: n for the start and
-            for each leapfrog step that BlackJAX reports. What a chain computes in vain while it waits for another
-            (they run in lock step) is not counted.
+            for each leapfrog step that BlackJAX reports. What a chain computes in vain while it waits for
+            another (they run in lock step) is not counted.
         seconds: wall-clock time, compilation included.
     """
 

@@ -14,7 +14,7 @@ import numpy as np
 from . import _interrupt, _loop, _progress, _tree, storage
 from ._component import check_count, check_positive, describe, rebuild
 from ._record import Plan, Record, next_chunk
-from ._start import initial_positions, make_plan, root_key
+from ._start import count_steps, initial_positions, make_plan, root_key
 from ._types import Position
 from .collect import AbstractCollector, as_collector
 from .errors import InputError, unknown
@@ -81,7 +81,7 @@ def sample(
             raise InputError("give either a recipe or an estimator and an integrator, not both")
         estimator, integrator = estimator
     sampler = compose(target, estimator, integrator)
-    plan = make_plan(sampler, num_steps, data_passes, discard, thin)
+    plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
     collector = as_collector(collect)
@@ -157,8 +157,8 @@ def resume(
     check_same_target(old.fingerprint, target)
     if num_steps is None and data_passes is None:
         raise InputError("resume needs num_steps= or data_passes=: how much further to go")
-    further = make_plan(sampler, num_steps, data_passes, 0, settings["thin"])
-    plan = Plan(settings["num_steps"] + further.num_steps, settings["discard"], settings["thin"])
+    further = count_steps(sampler, num_steps, data_passes)
+    plan = Plan(settings["num_steps"] + further, settings["discard"], settings["thin"])
     if save_to is not None:
         storage.check_writable(save_to)
     carry, keys, limits = old.restore(sampler, collector)

@@ -39,8 +39,9 @@ def brute_force(x, scores, c, beta):
         return (c**2 + jnp.sum((x - y) ** 2)) ** beta
 
     def stein(x, y, s, t):
+        drift = s @ jax.grad(k, argnums=1)(x, y) + t @ jax.grad(k, argnums=0)(x, y)
         mixed = jax.jacfwd(jax.grad(k, argnums=1), argnums=0)(x, y)
-        return jnp.dot(s, t) * k(x, y) + s @ jax.grad(k, 1)(x, y) + t @ jax.grad(k, 0)(x, y) + jnp.trace(mixed)
+        return jnp.dot(s, t) * k(x, y) + drift + jnp.trace(mixed)
 
     rows = jax.vmap(stein, in_axes=(None, 0, None, 0))
     return jax.vmap(rows, in_axes=(0, None, 0, None))(x, x, scores, scores)
@@ -57,24 +58,26 @@ def test_ksd_is_the_root_of_the_brute_force_v_statistic(c, beta, temperature):
     def log_likelihood(p, row):
         return -0.5 * ((row[0] - p["a"]) ** 2 + jnp.sum((row[1:] - p["b"]) ** 2)) / 4.0
 
+    def log_prior(p):
+        return -0.25 * (p["a"] ** 2 + jnp.sum(p["b"] ** 2))
+
     with jax.enable_x64(True):
-        prior = lambda p: -0.25 * (p["a"] ** 2 + jnp.sum(p["b"] ** 2))
-        target = ewsg.Target(log_likelihood, prior, jnp.asarray(data))
+        target = ewsg.Target(log_likelihood, log_prior, jnp.asarray(data))
         expected = np.sqrt(np.mean(brute_force(jnp.asarray(x), jnp.asarray(scores), c, beta)))
         settings = {"bandwidth": c, "exponent": beta, "temperature": temperature}
         np.testing.assert_allclose(diagnostics.ksd(draws, target, **settings), expected, rtol=1e-10)
 
 
 def test_ksd_does_not_depend_on_the_block(standard):
-    draws = normal_draws(0, (3, 67, 3))
+    draws = normal_draws(0, (3, 25, 3))
     whole = diagnostics.ksd(draws, standard)
-    for block in (1, 7, 64, 200, 201, 1000):
+    for block in (1, 7, 32, 74, 75, 1000):
         assert diagnostics.ksd(draws, standard, block=block) == pytest.approx(whole, rel=1e-12)
     subsampled = diagnostics.ksd(draws, standard, batch_size=4)
-    assert diagnostics.ksd(draws, standard, batch_size=4, block=50) == pytest.approx(subsampled, rel=1e-12)
+    assert diagnostics.ksd(draws, standard, batch_size=4, block=20) == pytest.approx(subsampled, rel=1e-12)
 
 
-@pytest.mark.parametrize("m", [50, 800])
+@pytest.mark.parametrize("m", [50, 400])
 def test_ksd_of_exact_draws_falls_as_one_over_root_m(standard, m):
     """E KSD² = E k_p(θ, θ)/m = (E‖s‖² + d)/m = 2d/m for N(0, I) with c = 1 and β = −½."""
     scaled = [m * diagnostics.ksd(normal_draws(seed, (1, m, 3)), standard) ** 2 for seed in range(40)]
@@ -82,10 +85,11 @@ def test_ksd_of_exact_draws_falls_as_one_over_root_m(standard, m):
 
 
 def test_ksd_sees_a_wrong_spread(standard):
-    exact = diagnostics.ksd(normal_draws(0, (4, 400, 3)), standard)
-    wide = [diagnostics.ksd(normal_draws(0, (4, m, 3), 1.3), standard) for m in (400, 1600)]
-    assert wide[0] > 4 * exact
-    assert wide[1] > 0.9 * wide[0]
+    exact = [diagnostics.ksd(normal_draws(0, (4, m, 3)), standard) for m in (200, 800)]
+    wide = [diagnostics.ksd(normal_draws(0, (4, m, 3), 1.3), standard) for m in (200, 800)]
+    assert exact[1] < 0.6 * exact[0]
+    assert wide[1] > 0.85 * wide[0]
+    assert wide[1] > 4 * exact[1]
 
 
 def test_ksd_sees_a_wrong_mean(standard):
@@ -102,7 +106,7 @@ def test_ksd_at_a_temperature(standard):
 
 
 def test_subsampled_ksd_is_unbiased_in_the_square(standard):
-    """Were ‖ŝ‖² on the diagonal, the mean would be too large by 20 standard errors."""
+    """Were ‖ŝ‖² on the diagonal, the mean would be too large by 10 standard errors."""
     draws = normal_draws(1, (2, 30, 3), 1.3)
     exact = diagnostics.ksd(draws, standard) ** 2
     squares = [diagnostics.ksd(draws, standard, batch_size=5, seed=seed) ** 2 for seed in range(300)]
@@ -110,16 +114,16 @@ def test_subsampled_ksd_is_unbiased_in_the_square(standard):
     assert min(squares) > 0  # none was cut off, which would bias the mean
     assert abs(np.mean(squares) - exact) < 4 * error
     variance = np.var(np.asarray(standard.data.arrays), axis=0).sum()  # of a datum; n ∇(−V_i) = x_i − θ here
-    assert variance / 5 / 60 > 20 * error
+    assert variance / 5 / 60 > 10 * error
 
 
-def test_subsampled_ksd_never_is_nan_and_repeats(standard):
-    draws = normal_draws(2, (1, 4, 3), 0.1)
-    values = [diagnostics.ksd(draws, standard, batch_size=2, seed=seed) for seed in range(40)]
+def test_a_negative_estimate_of_the_square_gives_zero_and_a_seed_repeats():
+    noisy = gaussian_target(normal_draws(3, (8, 3), 50.0), 8.0)
+    draws = normal_draws(2, (1, 4, 3))
+    values = [diagnostics.ksd(draws, noisy, batch_size=3, seed=seed) for seed in range(40)]
     assert min(values) == 0.0
-    assert np.all(np.isfinite(values))
-    assert diagnostics.ksd(draws, standard, batch_size=2, seed=7) == values[7]
     assert len(set(values)) > 5
+    assert diagnostics.ksd(draws, noisy, batch_size=3, seed=7) == values[7]
 
 
 def test_ksd_of_a_run_uses_the_good_chains_and_its_temperature(standard):
@@ -187,7 +191,9 @@ def test_moments_come_in_the_order_of_ravel_pytree():
     generator = np.random.default_rng(0)
     draws = {"w": generator.normal(size=(2, 50, 2, 3)), "b": generator.normal(size=(2, 50)) + 7}
     one_by_one = [
-        ravel_pytree(jax.tree.map(lambda leaf, c=c, i=i: leaf[c, i], draws))[0] for c in (0, 1) for i in range(50)
+        ravel_pytree(jax.tree.map(lambda leaf, place=(chain, draw): leaf[place], draws))[0]
+        for chain in range(2)
+        for draw in range(50)
     ]
     mean, cov = diagnostics.moments(draws)
     assert mean.dtype == cov.dtype == np.float64
@@ -205,11 +211,14 @@ def draws_with_moments(mean, cov, m=50):
 
 def test_gaussian_kl_is_the_integral():
     reference, chain = stats.norm(0.5, 1.5), stats.norm(-0.2, 0.9)
-    expected = integrate.quad(lambda x: reference.pdf(x) * (reference.logpdf(x) - chain.logpdf(x)), -15, 15)[0]
+
+    def integral(p, q):
+        return integrate.quad(lambda x: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), -15, 15)[0]
+
+    expected = integral(reference, chain)
     draws = draws_with_moments(np.array([-0.2]), np.array([[0.81]]))
     assert diagnostics.gaussian_kl(0.5, 1.5**2, draws[..., 0]) == pytest.approx(expected, rel=1e-9)
-    reverse = integrate.quad(lambda x: chain.pdf(x) * (chain.logpdf(x) - reference.logpdf(x)), -15, 15)[0]
-    assert abs(expected - reverse) > 0.2  # the two directions are told apart
+    assert abs(expected - integral(chain, reference)) > 0.2  # the two directions are told apart
 
 
 def test_gaussian_kl_in_many_dimensions():
@@ -226,12 +235,13 @@ def test_gaussian_kl_in_many_dimensions():
 def test_gaussian_kl_of_exact_draws_is_nearly_zero():
     mean, cov = diagnostics.moments(normal_draws(0, (2, 100, 3)))
     assert diagnostics.gaussian_kl(mean, cov, normal_draws(0, (2, 100, 3))) == pytest.approx(0, abs=1e-12)
-    values = [diagnostics.gaussian_kl(np.zeros(3), np.eye(3), normal_draws(seed, (1, 500, 3))) for seed in range(100)]
+    exact = [normal_draws(seed, (1, 500, 3)) for seed in range(100)]
+    values = [diagnostics.gaussian_kl(np.zeros(3), np.eye(3), draws) for draws in exact]
     assert np.mean(values) == pytest.approx(3 * 6 / (4 * 500), rel=0.25)
 
 
 def test_gaussian_kl_refuses_singular_covariances():
-    with pytest.raises(InputError, match="the sample covariance is singular: take more draws than parameters"):
+    with pytest.raises(InputError, match="the sample covariance is singular: take more draws"):
         diagnostics.gaussian_kl(np.zeros(5), np.eye(5), normal_draws(0, (1, 5, 5)))
     constant = normal_draws(0, (1, 100, 2))
     constant[..., 1] = 3.0

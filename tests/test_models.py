@@ -225,12 +225,17 @@ def test_every_density_is_that_of_scipy(case, tolerance):
     assert_close(closed["values"], case.values(as_numpy(params), *case.data(20)), tolerance)
 
 
+@jax.jit
+def full_force(target, params):
+    return target.full_force(params)
+
+
 def test_the_linear_posterior_has_its_mode_at_the_known_mean():
     x, y = CASES["linear"].data(50)
     with jax.enable_x64(True):
         target = models.linear(x, y, noise_scale=0.5, prior_scale=2.0)
         mean = np.linalg.solve(x.T @ x / 0.25 + np.eye(D) / 4, x.T @ y / 0.25)
-        np.testing.assert_allclose(jax.jit(target.full_force)(mean), 0, atol=1e-10)
+        np.testing.assert_allclose(full_force(target, mean), 0, atol=1e-10)
 
 
 # --- priors -------------------------------------------------------------------------------------------------
@@ -243,6 +248,11 @@ def test_gaussian_prior_is_the_normal_density_up_to_its_constant(tolerance):
     assert_close(prior(params), density[:3].sum() - 3 * density[3], tolerance)
     force = jax.jit(jax.grad(prior))(params)
     assert_close(force, {"a": np.array([-4.0, 8.0]), "b": np.array(-2.0)}, tolerance)
+
+
+def test_the_prior_is_on_the_coefficients_alone(case):
+    params = case.params()
+    assert_close(jax.jit(jax.grad(case.target().log_prior))(params), prior_force(params), 1e-6)
 
 
 def test_scale_precision_and_default_describe_the_prior():
@@ -296,11 +306,10 @@ def test_logistic_tails_are_exact(tolerance):
 def test_poisson_goes_on_by_its_tangent_beyond_the_largest_rate(dtype, ceiling):
     with jax.enable_x64(dtype == "float64"):
         target = models.poisson([[1.0, 0.0]], [2], prior_precision=0)
-        force, log_density = jax.jit(target.full_force), jax.jit(target.log_density)
         below, above = jnp.array([ceiling - 0.5, 1.0]), jnp.array([ceiling + 2.0, 1.0])
-        np.testing.assert_allclose(force(below), [2 - np.exp(ceiling - 0.5), 0], rtol=1e-4)
-        np.testing.assert_allclose(force(above), [2 - np.exp(ceiling), 0], rtol=1e-2)
-        np.testing.assert_allclose(log_density(above), -3 * np.exp(ceiling), rtol=1e-2)
+        np.testing.assert_allclose(full_force(target, below), [2 - np.exp(ceiling - 0.5), 0], rtol=1e-4)
+        np.testing.assert_allclose(full_force(target, above), [2 - np.exp(ceiling), 0], rtol=1e-2)
+        np.testing.assert_allclose(target.log_density(above), -3 * np.exp(ceiling), rtol=1e-2)
 
 
 # --- vmap, loops, dtypes ------------------------------------------------------------------------------------

@@ -14,9 +14,9 @@ from .base import AbstractMinibatch, batch_noise
 
 
 class ReshuffledState(NamedTuple):
-    """Where the chain stands in its current permutation."""
+    """The chain's own stream of permutations, and where it stands in the current one."""
 
-    key: Key
+    words: Array
     epoch: Int[Array, ""]
     batch: Int[Array, ""]
 
@@ -35,14 +35,14 @@ class Reshuffled(AbstractMinibatch):
 
     def init(self, key: Key, target: Target, position: Position) -> ReshuffledState:
         del target, position
-        return ReshuffledState(key, jnp.int32(0), jnp.int32(0))
+        return ReshuffledState(_random.pack(key), jnp.int32(0), jnp.int32(0))
 
     def estimate(
         self, key: Key, target: Target, kick: Kick, state: ReshuffledState
     ) -> tuple[Position, ReshuffledState, EstimateInfo]:
         del key
         places = state.batch * self.batch_size + jnp.arange(self.batch_size, dtype=jnp.int32)
-        indices = _random.shuffled(_random.fold(state.key, state.epoch), places, target.num_data)
+        indices = _random.shuffled(_random.fold(_random.unpack(state.words), state.epoch), places, target.num_data)
         force = target.force(kick.position, indices)
         last = state.batch + 1 >= target.num_data // self.batch_size
         following = _tree.where(

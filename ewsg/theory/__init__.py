@@ -1,13 +1,13 @@
 """The paper's theorems as code, one a file: compute what each one claims on a posterior or a run of your own.
 
-| file | what the paper says | functions |
-|---|---|---|
-| `optimal.py` | Theorem 1: the best unbiased weights have at most d + 1 non-zeros | `optimal_weights` |
-| `local.py` | Theorem 2: the local variance of EWSG against uniform subsampling | `ewsg_weights`, `local_covariance`, `local_traces`, `first_order_change` |
-| `trace.py` | Theorem 3, middle term: Tr cov(n∇V_I given F_k) along a run | `force_traces`, `mean_trace` |
-| `mse.py` | Theorem 3: the error of a time average, and its three terms | `squared_errors`, `running_errors`, `mse_terms` |
-| `slope.py` | the orders in T and h that Theorem 3 predicts | `fit_slope` |
-| `convergence.py` | last appendix: the mean converges as (I + Ah)^k | `mean_matrix`, `mean_trajectory`, `contraction`, `quadratic_target` |
+| file | what the paper says there |
+|---|---|
+| `optimal.py` | Theorem 1: the best unbiased weights have at most d + 1 non-zeros |
+| `local.py` | Theorem 2: the local variance of EWSG against that of uniform subsampling |
+| `trace.py` | Theorem 3, middle term: how much the stochastic force varies along a run |
+| `mse.py` | Theorem 3: the error of a time average, and its three terms |
+| `slope.py` | the orders in T and h that Theorem 3 predicts |
+| `convergence.py` | last appendix: the mean converges as (I + Ah)^k |
 """
 
 from .convergence import contraction, mean_matrix, mean_trajectory, quadratic_target

@@ -1,4 +1,4 @@
-"""The last appendix: on a quadratic potential the mean of SGHMC converges as (I + Ah)^k, and EWSG's stays O(h) close."""
+"""The last appendix: the mean of SGHMC converges as (I + Ah)^k, and that of EWSG stays O(h) close."""
 
 import equinox as eqx
 import numpy as np
@@ -69,7 +69,10 @@ def mean_trajectory(x0: np.ndarray, step_size: float, friction: float, steps: in
 
 
 def contraction(step_size: float, friction: float) -> float:
-    """The spectral radius of I + Ah: √(1 − hγ + h²) for 0 < γ < 2; the mean converges while it is below 1 (h < γ)."""
+    """The spectral radius of I + Ah, below 1 when the mean converges.
+
+    ρ(I + Ah) = √(1 − hγ + h²) for 0 < γ < 2, below 1 while h < γ; from real eigenvalues for γ ≥ 2.
+    """
     check_positive("contraction", "step_size", step_size)
     eigenvalues = np.linalg.eigvals(np.eye(2) + step_size * mean_matrix(friction))
     return float(np.max(np.abs(eigenvalues)))

@@ -46,9 +46,9 @@ def ewsg_weights(
     friction: float,
     temperature: float = 1.0,
 ) -> np.ndarray:
-    r"""EWSG's probabilities of each datum, by enumeration: what its index chain tends to for minibatches of one.
+    r"""EWSG's probabilities of each datum, by enumeration: the limit of its index chain for batches of one.
 
-    p_i ∝ exp(½‖x + n a_i‖²),   a_i = √h ∇V_i/σ,   σ² = 2γT                                              (eq. 6)
+    p_i ∝ exp(½‖x + n a_i‖²),   a_i = √h ∇V_i/σ,   σ² = 2γT                                          (eq. 4)
 
     Args:
         target: the posterior.
@@ -67,9 +67,21 @@ def ewsg_weights(
 
 
 def local_covariance(target: Target, position: Position, weights: np.ndarray) -> np.ndarray:
-    """cov_{I~p}[n∇V_I | θ] = Σ_i p_i (n∇V_i − m)(n∇V_i − m)ᵀ with m = Σ_i p_i n∇V_i: d × d, as in Theorem 2."""
+    """The covariance of one stochastic gradient about its mean under the weights, as in Theorem 2.
+
+    cov_{I~p}[n∇V_I | θ] = Σ_i p_i (n∇V_i − m)(n∇V_i − m)ᵀ,   m = Σ_i p_i n∇V_i
+
+    Args:
+        target: the posterior.
+        position: θ.
+        weights: p, shape (n,).
+
+    Returns:
+        d × d.
+    """
     weights = np.asarray(weights, np.float64)
-    if weights.shape != (target.num_data,) or np.any(weights < 0) or not math.isclose(weights.sum(), 1, rel_tol=1e-6):
+    normal = np.all(weights >= 0) and math.isclose(np.sum(weights), 1, rel_tol=1e-6)
+    if weights.shape != (target.num_data,) or not normal:
         raise InputError(f"weights must be {target.num_data} probabilities that sum to one, one a datum")
     deviations = _deviations(datum_gradients(target, position), weights)
     return deviations.T @ (weights[:, None] * deviations)
@@ -86,10 +98,10 @@ def local_traces(
 ) -> LocalTraces:
     r"""The local variances that Theorem 2 compares, at one point (θ, r) of phase space.
 
-    Δ = Tr cov_{I~p^E}[n∇V_I | θ] − Tr cov_{I~p^U}[n∇V_I | θ] = exponential − uniform,   x = √h γ r/σ      (Thm 2)
+    Δ = Tr cov_{I~p^E}[n∇V_I | θ] − Tr cov_{I~p^U}[n∇V_I | θ] = exponential − uniform,   x = √h γ r/σ  (Thm 2)
 
-    Theorem 2 states E[Δ] < 0. Its proof takes the p_i as given before the gradients are drawn; EWSG's depend on them,
-    and Δ then has either sign: see `first_order_change`.
+    Theorem 2 states E[Δ] < 0. Its proof takes the p_i as given before the gradients are drawn; EWSG's depend
+    on them, and Δ then has either sign: see `first_order_change`.
 
     Args:
         target: the posterior.
@@ -126,9 +138,18 @@ def first_order_change(
 
     Δ = (h/2σ²) · ( Var ‖e‖²  +  2 (γ r + m)·E[e ‖e‖²] ) + O(h²)
 
-    (tilt the uniform law by exp((h/2σ²)‖γ r + G_i‖²) and differentiate). The first term is never negative: EWSG prefers
-    large gradients, and these spread more. So Δ > 0 for gradients with symmetric errors, unless all errors are equally
-    long; Δ < 0 needs skewness against γ r + ∇V, or a tilt so strong (h large) that few data are left.
+    (tilt the uniform law by exp((h/2σ²)‖γ r + G_i‖²) and differentiate). The first term is never negative:
+    EWSG prefers long gradients, and these spread more. So Δ > 0 for gradients with symmetric errors, unless
+    all errors are equally long; Δ < 0 needs skewness against γ r + ∇V, or a tilt so strong (h large) that few
+    data are left.
+
+    Args:
+        target: the posterior.
+        position: θ.
+        momentum: r, a pytree like θ.
+        step_size: h.
+        friction: γ.
+        temperature: T; σ² = 2γT.
     """
     _check(step_size, friction, temperature)
     gradients = datum_gradients(target, position)
@@ -141,7 +162,7 @@ def first_order_change(
 
 
 def weights_of(gradients: np.ndarray, x: np.ndarray, step_size: float, noise: float) -> np.ndarray:
-    """p_i ∝ exp(½‖x + (√h/σ) n∇V_i‖²) for given n∇V_i, shape (n, d), and σ; stable whatever their size."""
+    """p_i ∝ exp(½‖x + (√h/σ) n∇V_i‖²) for given n∇V_i, shape (n, d), and σ; no exponential overflows."""
     scaled = math.sqrt(step_size) / noise * gradients
     return softmax(0.5 * np.sum(scaled**2, axis=1) + scaled @ x)
 

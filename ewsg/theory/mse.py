@@ -25,7 +25,7 @@ class SquaredErrors(NamedTuple):
         time: T, shape (m,).
         mse: E(φ̂_K − φ̄)².
         standard_error: of `mse`.
-        covariance: of `mse` between times, (m, m): running averages are strongly correlated. `fit_slope` takes it.
+        covariance: of `mse` between times, (m, m), for `fit_slope`: running averages are strongly correlated.
         bias: E φ̂_K − φ̄.
         bias_error: its standard error.
     """
@@ -39,7 +39,7 @@ class SquaredErrors(NamedTuple):
 
     @property
     def squared_bias(self) -> np.ndarray:
-        """An unbiased estimate of (E φ̂_K − φ̄)²: what is left of the MSE as chains are averaged, hence as T → ∞."""
+        """An unbiased estimate of (E φ̂_K − φ̄)², the part of the MSE that stays as T → ∞."""
         return self.bias**2 - self.bias_error**2
 
 
@@ -76,11 +76,11 @@ def squared_errors(
 ) -> SquaredErrors:
     r"""The MSE of a run's time averages against the exact expectation of φ.
 
-    E(φ̂_K − φ̄)²,   φ̂_K = (1/K) Σ_{k=1..K} φ(θ_k),   T = K·h                              (Thm 3, left-hand side)
+    E(φ̂_K − φ̄)²,   φ̂_K = (1/K) Σ_{k=1..K} φ(θ_k),   T = K·h                        (Thm 3, left-hand side)
 
-    estimated over the run's chains. For the theorem's own average run with discard=0 and thin=1. With `discard` time
-    counts from there, and the initial transient is missing; with `thin` the average is over every thin-th step, which
-    is the same as long as φ changes little in thin·h.
+    estimated over the run's chains. For the theorem's own average run with discard=0 and thin=1. With
+    `discard` time counts from there, and the initial transient is missing; with `thin` the average is over
+    every thin-th step, which is the same as long as φ changes little in thin·h.
 
     Args:
         run: many independent chains, with a constant step size.
@@ -93,10 +93,8 @@ def squared_errors(
     if not isinstance(step_size, int | float):
         raise InputError("Theorem 3 is about a constant step size: run without a schedule")
     if not run.ok.all():
-        raise InputError(
-            f"{int(np.sum(~run.ok))} of {len(run.ok)} chains failed and leaving them out would flatter the error: "
-            "lower the step size"
-        )
+        failed = f"{int(np.sum(~run.ok))} of {len(run.ok)} chains failed"
+        raise InputError(f"{failed}, and leaving them out would flatter the error: lower the step size")
     values = jax.tree.map(jnp.asarray, run.draws)
     if phi is not None:
         values = jax.vmap(jax.vmap(phi))(values)
@@ -105,13 +103,20 @@ def squared_errors(
     return running_errors(values, exact, time_step=step_size * run.settings["thin"], num_times=num_times)
 
 
-def running_errors(values: np.ndarray, exact: float, *, time_step: float = 1.0, num_times: int = 32) -> SquaredErrors:
+def running_errors(
+    values: np.ndarray,
+    exact: float,
+    *,
+    time_step: float = 1.0,
+    num_times: int = 32,
+) -> SquaredErrors:
     """The same from an array of φ, shape (chain, draw), with `time_step` = h·thin between draws."""
     values = np.asarray(values, np.float64)
     check_positive("running_errors", "time_step", time_step)
     check_count("running_errors", "num_times", num_times, 1)
     if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] < 1:
-        raise InputError(f"the values of phi must have shape (chain, draw) with two chains or more, not {values.shape}")
+        shape = "(chain, draw) with two chains or more"
+        raise InputError(f"the values of phi must have shape {shape}, not {values.shape}")
     num_chains, num_draws = values.shape
     counts = np.unique(np.geomspace(1, num_draws, num_times).round().astype(int))
     errors = np.cumsum(values, axis=1)[:, counts - 1] / counts - exact
@@ -138,22 +143,25 @@ def mse_terms(
 ) -> MseTerms:
     r"""The three terms of Theorem 3, fitted to MSEs observed at several times and step sizes.
 
-    MSE ≈ C₁·(1/T) + C₂·(h/T)·mean_k Tr cov(n∇V_{I_k} | F_k) + C₃·h²,   C₁, C₂, C₃ ≥ 0                       (eq. 7)
+    MSE ≈ C₁·(1/T) + C₂·(h/T)·mean_k Tr cov(n∇V_{I_k} | F_k) + C₃·h²,   C₁, C₂, C₃ ≥ 0                 (eq. 5)
 
     by non-negative least squares, weighted by the errors; intervals by refitting to perturbed observations.
 
-    What is identified: the theorem is an upper bound, and these are the constants of the equality that fits best, not
-    the theorem's. C₁ needs several T; C₂ is told from C₁ only by rows with different h·trace; C₃ by rows of T so large
-    that h² shows. What is not: the dynamics itself has a contribution of order h/T (the paper's proof absorbs it in
-    1/T), which within one estimator, where the trace hardly varies, looks like the second term. Estimators with other
-    traces would tell them apart, but do not have the same C₃: the bias by heating is proportional to h·trace, so that
-    its square, of order h²·trace², sits in the third term. Fit one estimator and one batch size at a time, and compare.
+    What is identified: the theorem is an upper bound, and these are the constants of the equality that fits
+    best, not the theorem's. C₁ needs several T; C₂ is told from C₁ only by rows with different h·trace; C₃ by
+    rows of T so large that h² shows.
+
+    What is not: the dynamics itself has a contribution of order h/T (the paper's proof absorbs it in 1/T),
+    which within one estimator, where the trace hardly varies, looks like the second term. Estimators with
+    other traces would tell them apart, but do not have the same C₃: subsampling heats the chain in proportion
+    to h·trace, and the square of that bias, of order h²·trace², sits in the third term. So fit one estimator
+    and one batch size at a time, and compare the fits.
 
     Args:
         time: T, shape (m,); all arguments are broadcast to the shape of `mse`.
         step_size: h.
-        mean_trace: the factor in the middle, from `ewsg.theory.mean_trace`; all zero for full gradients, for which
-            C₂ is NaN.
+        mean_trace: the factor in the middle, from `ewsg.theory.mean_trace`; all zero for full gradients,
+            whose C₂ is NaN.
         mse: the observed errors.
         error: their standard errors (m,) or covariance (m, m), from `squared_errors`.
         confidence: of the intervals.
@@ -167,14 +175,16 @@ def mse_terms(
     covariance = as_covariance(error, len(mse))
     _check_design(design / np.sqrt(np.diag(covariance))[:, None])
     constants = _fit(design, mse, covariance)
-    perturbed = np.random.default_rng(seed).multivariate_normal(mse, covariance, _BOOTSTRAP, method="eigh")
+    rng = np.random.default_rng(seed)
+    perturbed = rng.multivariate_normal(mse, covariance, _BOOTSTRAP, check_valid="ignore", method="eigh")
     fits = np.array([_fit(design, sample, covariance) for sample in perturbed])
     low, high = np.quantile(fits, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-    return MseTerms(*(design * constants).T, *(MseConstants(*map(float, c)) for c in (constants, low, high)))
+    as_constants = [MseConstants(*map(float, values)) for values in (constants, low, high)]
+    return MseTerms(*(design * constants).T, *as_constants)
 
 
 def _fit(design: np.ndarray, mse: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Non-negative least squares in units of the errors, with columns of length one; NaN for columns of zeros."""
+    """Non-negative least squares in units of the errors, columns of length one; NaN for columns of zeros."""
     errors = np.sqrt(np.diag(covariance))
     rows = design / errors[:, None]
     norms = np.linalg.norm(rows, axis=0)

@@ -25,7 +25,7 @@ class OptimalWeights(NamedTuple):
     Attributes:
         probabilities: p*, shape (n,).
         support: how many of them are not zero; at most d + 1.
-        trace: Tr E_{I~p*}[b_I b_Iᵀ], the least trace of the covariance of n∇V_I that an unbiased choice can have.
+        trace: Tr E_{I~p*}[b_I b_Iᵀ], the least local variance that an unbiased choice of data can have.
     """
 
     probabilities: np.ndarray
@@ -36,11 +36,11 @@ class OptimalWeights(NamedTuple):
 def optimal_weights(target: Target, position: Position) -> OptimalWeights:
     r"""The best unbiased probabilities for drawing one datum at θ.
 
-    p* = argmin_p Σ_i p_i ‖b_i‖²   s.t.   Σ_i p_i b_i = 0,  Σ_i p_i = 1,  p ≥ 0,   b_i = n∇V_i − ∇V    (Thm 1, eq. 4)
+    p* = argmin_p Σ_i p_i ‖b_i‖²  s.t.  Σ_i p_i b_i = 0, Σ_i p_i = 1, p ≥ 0;  b_i = n∇V_i − ∇V  (Thm 1, eq. 2)
 
-    A vertex of this linear program has at most rank(b) + 1 ≤ d + 1 non-zeros, which is the theorem's claim (for n > d;
-    for n ≤ d + 1 it says nothing). HiGHS's dual simplex returns a vertex; that, and that the weights are unbiased, is
-    checked. All n gradients are needed, so this is a yardstick and no sampler.
+    A vertex of this linear program has at most rank(b) + 1 ≤ d + 1 non-zeros, which is the theorem's claim
+    (it asks for n > d; for n ≤ d + 1 it says nothing). HiGHS's dual simplex returns a vertex; that, and that
+    the weights are unbiased, is checked. All n gradients are needed, so this is a yardstick and no sampler.
 
     Args:
         target: the posterior; n·d is at most 5 million, about a minute's work.
@@ -59,9 +59,7 @@ def optimal_weights(target: Target, position: Position) -> OptimalWeights:
     """
     size = target.num_data * _tree.size(jax.tree.map(np.asarray, position))
     if size > _ENTRIES_LIMIT:
-        raise InputError(
-            f"n·d = {size:,} is above {_ENTRIES_LIMIT:,}, too large a linear program: take a subset of the data"
-        )
+        raise InputError(f"n·d = {size:,} is above {_ENTRIES_LIMIT:,}, too large a program: take fewer data")
     return solve(datum_gradients(target, position))
 
 
@@ -73,10 +71,11 @@ def solve(gradients: np.ndarray) -> OptimalWeights:
     probabilities = _polish(_vertex(costs, constraints), constraints)
     support = int(np.sum(probabilities > 0))
     if support > len(constraints):
-        raise RuntimeError(f"HiGHS returned no vertex: {support} non-zeros under {len(constraints)} constraints")
+        limit = len(constraints)
+        raise RuntimeError(f"HiGHS returned no vertex: {support} non-zeros under {limit} constraints")
     bias, scale = np.linalg.norm(probabilities @ errors), np.sqrt(np.mean(costs))
     if bias > _BIAS_TOLERANCE * scale:
-        raise RuntimeError(f"the weights found by HiGHS are biased by {bias:.1e}, gradient errors being {scale:.1e}")
+        raise RuntimeError(f"HiGHS's weights are biased by {bias:.1e}, where gradients vary by {scale:.1e}")
     return OptimalWeights(probabilities, support, float(probabilities @ costs))
 
 
@@ -88,7 +87,7 @@ def _errors(gradients: np.ndarray) -> np.ndarray:
 
 
 def _constraints(errors: np.ndarray) -> np.ndarray:
-    """Rows A with A p = (0, .., 0, 1): Σ p_i b_i = 0 in an orthonormal basis, without redundant rows; then Σ p_i = 1."""
+    """Rows A with A p = (0, .., 0, 1): Σ p_i b_i = 0 as rank(b) orthogonal rows, then Σ p_i = 1."""
     norms = np.linalg.norm(errors, axis=0)
     scaled = (errors / np.where(norms > 0, norms, 1.0)).T
     _, values, rows = np.linalg.svd(scaled, full_matrices=False)
@@ -98,10 +97,9 @@ def _constraints(errors: np.ndarray) -> np.ndarray:
 
 def _vertex(costs: np.ndarray, constraints: np.ndarray) -> np.ndarray:
     """An optimal vertex, by HiGHS's dual simplex."""
-    mean = np.mean(costs)
-    result = linprog(
-        costs / mean if mean > 0 else costs, A_eq=constraints, b_eq=_right_hand_side(constraints), method="highs-ds"
-    )
+    unit = np.mean(costs) or 1.0
+    right = _right_hand_side(constraints)
+    result = linprog(costs / unit, A_eq=constraints, b_eq=right, method="highs-ds")
     if result.status != 0:
         raise RuntimeError(
             f"HiGHS did not solve the linear program of Theorem 1 (status {result.status}): {result.message}"

@@ -16,19 +16,24 @@ class Slope(NamedTuple):
     high: float
 
 
-def fit_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray | None = None, confidence: float = 0.95) -> Slope:
+def fit_slope(
+    x: np.ndarray,
+    y: np.ndarray,
+    error: np.ndarray | None = None,
+    confidence: float = 0.95,
+) -> Slope:
     r"""Fits y ≈ c·x^s by weighted least squares of log y on log x.
 
     ŝ = argmin_s min_a Σ_i w_i (log y_i − a − s log x_i)²,   w_i = (y_i / error_i)²
 
-    The variance of ŝ follows from the errors (with their correlations, when a covariance is given), inflated where the
-    points scatter about the line more than these allow. The logarithm wants error_i well below y_i.
+    The variance of ŝ follows from the errors (with their correlations, when a covariance is given), inflated
+    where the points scatter about the line more than these allow. The logarithm wants error_i well below y_i.
 
     Args:
         x: positive abscissae, at least two different ones.
         y: positive ordinates.
-        error: the standard errors of y, shape (m,); or their covariance, shape (m, m), when the points are not
-            independent, as along one run (`SquaredErrors.covariance`); None weighs all alike and takes the
+        error: the standard errors of y, shape (m,); or their covariance, (m, m), when the points are not
+            independent, as along one run (`SquaredErrors.covariance`). None weighs all alike and takes the
             uncertainty from the scatter, which needs three points.
         confidence: of the interval.
 
@@ -66,13 +71,13 @@ def as_covariance(error: np.ndarray, size: int) -> np.ndarray:
         raise InputError(f"error must have shape ({size},) or ({size}, {size}), not {error.shape}")
     covariance = np.diag(error**2) if error.ndim == 1 else error
     if not np.all(np.isfinite(covariance)) or not np.all(np.diag(covariance) > 0):
-        raise InputError("every error must be positive and finite: a point without error has no weight to give")
+        raise InputError("every error must be positive and finite: leave out points without one")
     return covariance
 
 
 def _check(x: np.ndarray, y: np.ndarray) -> None:
     if x.ndim != 1 or x.shape != y.shape or len(np.unique(x)) < 2:
-        raise InputError(f"fit_slope needs two vectors of equal length with two different x, not {x.shape}, {y.shape}")
+        raise InputError("fit_slope needs two vectors of equal length, with at least two different x")
     for name, values in (("x", x), ("y", y)):
         if not np.all(np.isfinite(values)) or not np.all(values > 0):
             raise InputError(f"fit_slope takes logarithms: every {name} must be positive and finite")

@@ -38,19 +38,19 @@ def mean_trace(
 ) -> MeanTrace:
     r"""The mean local variance of a run's own forces.
 
-    (1/K) Σ_k E[ Tr cov(n∇V_{I_k} | F_k) ]                                                    (Thm 3, second term)
+    (1/K) Σ_k E[ Tr cov(n∇V_{I_k} | F_k) ]                                              (Thm 3, second term)
 
-    estimated at kept draws, spread evenly over chains and time, by repeating the run's own estimate of the force: it
-    holds for any minibatch size, length of the index chain and choice of x. Draws keep no momentum, so r is taken from
-    its stationary law N(0, T I); a heated chain has a larger one.
+    estimated at kept draws, spread evenly over chains and time, by repeating the run's own estimate of the
+    force: it holds for any minibatch size, length of the index chain and choice of x. Draws keep no momentum,
+    so r is taken from its stationary law N(0, T I); a heated chain has a larger one.
 
     Args:
         run: a run that kept its positions (`collect=None`).
         target: its posterior.
         num_points: at how many draws.
         num_replicates: forces at each of them.
-        estimator: in place of the run's: what another one would do at the same draws. Also needed when the run's has
-            a Python function among its settings.
+        estimator: in place of the run's: what another one would do at the same draws. Also needed when the
+            run's has a Python function among its settings.
         integrator: likewise.
         seed: of the replicates.
     """
@@ -69,7 +69,7 @@ def mean_trace(
 def force_traces(sampler: Sampler, positions: Position, key: Key, *, num_replicates: int = 16) -> np.ndarray:
     """Unbiased estimates of Tr cov(force | θ, r) at each position (leading axis), with r ~ N(0, T I).
 
-    Every estimate is the sample variance of `num_replicates` forces that the sampler's own step would use there.
+    Each is the sample variance of `num_replicates` forces that the sampler's own step would use there.
     """
     check_count("force_traces", "num_replicates", num_replicates, 2)
     positions = jax.tree.map(jnp.asarray, positions)
@@ -90,7 +90,8 @@ def _replicates(sampler: Sampler, keys: Key, positions: Position, num_replicates
         if phase.momentum is not None:
             thermal = _random.normal_like(key_momentum, position)
             phase = phase._replace(momentum=_tree.scaled(jnp.sqrt(sampler.integrator.temperature), thermal))
-        state = SamplerState(phase, sampler.estimator.init(key_estimator, sampler.target, position), jnp.int32(0))
+        estimator_state = sampler.estimator.init(key_estimator, sampler.target, position)
+        state = SamplerState(phase, estimator_state, jnp.int32(0))
         return jax.vmap(lambda k: sampler.step(k, state)[1].force)(_random.split(key_steps, num_replicates))
 
     return jax.vmap(forces)(keys, positions)
@@ -110,13 +111,14 @@ def _spread(run: Run, num_points: int) -> tuple[Position, int]:
     """About `num_points` positions, chain by chain, evenly spaced in time; and of how many chains."""
     check_count("mean_trace", "num_points", num_points, 1)
     if run.settings["collect"]["component"] != "Draws" or run.settings["collect"]["function"] is not None:
-        raise InputError("mean_trace needs the positions themselves: run with collect=None, or use force_traces")
+        raise InputError("mean_trace needs the positions themselves: run with collect=None")
     draws = run.good_draws()
     available, length = jax.tree.leaves(draws)[0].shape[:2]
     if available == 0 or length == 0:
         raise InputError("the run has no draws of a chain that is ok")
     num_chains = min(available, num_points)
     chains = np.linspace(0, available - 1, num_chains).round().astype(int)
-    times = np.linspace(0, length - 1, min(length, max(1, num_points // num_chains)) + 2)[1:-1].round().astype(int)
+    num_times = min(length, max(1, num_points // num_chains))
+    times = np.linspace(0, length - 1, num_times + 2)[1:-1].round().astype(int)
     rows = jax.tree.map(lambda leaf: leaf[np.ix_(chains, times)].reshape(-1, *leaf.shape[2:]), draws)
     return rows, num_chains
