@@ -13,7 +13,7 @@ from ._accumulate import Compensated, Counter
 from ._types import Key, Position, Scalar
 from .collect import AbstractCollector
 from .contract import StepInfo
-from .sampler import Sampler, SamplerState
+from .sampler import AbstractSampler, SamplerState
 from .target import Target
 
 
@@ -36,6 +36,10 @@ class Chain(NamedTuple):
     anchor: Position
     noise_ratio: Scalar
     summary: Any
+
+
+CHAIN_AXES = Chain(SamplerState(0, 0, None), 0, 0, 0, 0, 0, 0, 0)
+"""All of a chain has a leading axis but the step counter, which all chains share (see `Kick.step`)."""
 
 
 class Carry(NamedTuple):
@@ -71,7 +75,7 @@ def chain_keys(key: Key, num_chains: int) -> Keys:
 
 
 @jax.jit
-def start(sampler: Sampler, collector: AbstractCollector, keys: Keys, positions: Position) -> Carry:
+def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, positions: Position) -> Carry:
     """All chains at their starting points."""
 
     def chain(key: Key, position: Position) -> Chain:
@@ -89,12 +93,13 @@ def start(sampler: Sampler, collector: AbstractCollector, keys: Keys, positions:
             summary=collector.init(position),
         )
 
-    return Carry(jax.vmap(chain)(keys.start, positions), jnp.int32(0), jnp.int32(0), jnp.int32(0))
+    chains = jax.vmap(chain, out_axes=CHAIN_AXES)(keys.start, positions)
+    return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
 
 
 @functools.partial(jax.jit, donate_argnums=(3, 4))
 def advance(
-    sampler: Sampler,
+    sampler: AbstractSampler,
     collector: AbstractCollector,
     keys: Keys,
     carry: Carry,
@@ -113,7 +118,8 @@ def advance(
 
     def step(_, carry: Carry) -> Carry:
         step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
-        chains = jax.vmap(functools.partial(_advance_chain, sampler, limits))(step_keys, carry.chains)
+        move = jax.vmap(functools.partial(_advance_chain, sampler, limits), (0, CHAIN_AXES), CHAIN_AXES)
+        chains = move(step_keys, carry.chains)
         return carry._replace(chains=chains, step=carry.step + 1, since=carry.since + 1)
 
     def draw(k, carry_rows):
@@ -122,9 +128,9 @@ def advance(
         due = ~(partial & (k == num_draws - 1))
         chains = _probe(sampler, keys, carry, due & (carry.draws % limits.probe_every == 0))
         carry = carry._replace(chains=chains, draws=carry.draws + due.astype(jnp.int32))
-        row = jax.vmap(functools.partial(_row, collector), in_axes=(0, None))(carry.chains, carry.since)
+        row = _rows(collector, carry)
         rows = jax.tree.map(lambda all_, one: jax.lax.dynamic_update_index_in_dim(all_, one, k, 0), rows, row)
-        keep = jax.vmap(functools.partial(_keep, collector), in_axes=(0, None, None))
+        keep = jax.vmap(functools.partial(_keep, collector), (CHAIN_AXES, None, None), CHAIN_AXES)
         carry = carry._replace(chains=keep(carry.chains, carry.draws, due), since=jnp.where(due, 0, carry.since))
         return carry, rows
 
@@ -133,7 +139,7 @@ def advance(
 
 def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
     """Room for `num_rows` draws of all chains, the draw first."""
-    row = jax.eval_shape(jax.vmap(functools.partial(_row, collector), in_axes=(0, None)), carry.chains, carry.since)
+    row = jax.eval_shape(functools.partial(_rows, collector), carry)
     return jax.tree.map(lambda leaf: jnp.zeros((num_rows, *leaf.shape), leaf.dtype), row)
 
 
@@ -151,10 +157,10 @@ def collected(collector: AbstractCollector, carry: Carry) -> Any:
     def result(chain: Chain) -> Any:
         return _blank_failed(collector.result(chain.summary, carry.draws), chain.status)
 
-    return jax.vmap(result)(carry.chains)
+    return jax.vmap(result, (CHAIN_AXES,))(carry.chains)
 
 
-def _advance_chain(sampler: Sampler, limits: Limits, key: Key, chain: Chain) -> Chain:
+def _advance_chain(sampler: AbstractSampler, limits: Limits, key: Key, chain: Chain) -> Chain:
     """One step of one chain; a chain that has failed stays where it last was finite."""
     state, info = sampler.step(key, chain.state)
     finite = _tree.all_finite(state.phase)
@@ -162,8 +168,9 @@ def _advance_chain(sampler: Sampler, limits: Limits, key: Key, chain: Chain) -> 
     outcome = jnp.where(finite, jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
     status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
     ok = status == Status.ok
+    phase, estimator = _tree.where(ok, state[:2], chain.state[:2])
     return chain._replace(
-        state=_tree.where(ok, state, chain.state),
+        state=SamplerState(phase, estimator, state.step),
         status=status,
         gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
         directional=chain.directional.add(info.estimate.cost.datum_directional),
@@ -178,24 +185,31 @@ def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[s
     target exp(−V/T) (the virial theorem) and sees what heats or cools the position, momentum or not.
     """
     dimension = _tree.size(anchor)
-    displacement = _tree.subtract(info.evaluated_at, anchor)
-    stats = {"configurational_temperature": -_tree.dot(displacement, info.force) / dimension}
+    stats = {}
+    if info.force is not None:
+        displacement = _tree.subtract(info.evaluated_at, anchor)
+        stats["configurational_temperature"] = -_tree.dot(displacement, info.force) / dimension
     momentum = state.phase.momentum
     if momentum is not None:
         stats["kinetic_temperature"] = _tree.dot(momentum, momentum) / dimension
     return stats | info.estimate.stats
 
 
-def _probe(sampler: Sampler, keys: Keys, carry: Carry, due: Array) -> Chain:
+def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:
     """Refreshes the noise ratio of every chain where it is due; otherwise costs nothing."""
 
-    def refresh(chains: Chain) -> Chain:
+    def refresh(chains: Chain) -> Array:
         probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
-        ratio = jax.vmap(sampler.noise_ratio)(probe_keys, chains.state)
+        ratio = jax.vmap(sampler.noise_ratio, (0, CHAIN_AXES.state))(probe_keys, chains.state)
         return jnp.broadcast_to(ratio, chains.noise_ratio.shape).astype(chains.noise_ratio.dtype)
 
     ratio = jax.lax.cond(due, refresh, lambda chains: chains.noise_ratio, carry.chains)
     return carry.chains._replace(noise_ratio=ratio)
+
+
+def _rows(collector: AbstractCollector, carry: Carry) -> dict[str, Any]:
+    """What is kept of all chains at a draw."""
+    return jax.vmap(functools.partial(_row, collector), (CHAIN_AXES, None))(carry.chains, carry.since)
 
 
 def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> dict[str, Any]:

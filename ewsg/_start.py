@@ -11,7 +11,7 @@ from ._component import check_count, check_positive
 from ._record import Plan
 from ._types import Position
 from .errors import InputError
-from .sampler import Sampler
+from .sampler import AbstractSampler
 from .target import Target
 
 _DEFAULT_STEPS = 2_000
@@ -19,7 +19,7 @@ _DEFAULT_DRAWS = 1_000
 _CHECKED_VALUES = 4_000_000
 
 
-def count_steps(sampler: Sampler, num_steps: int | None, data_passes: float | None) -> int:
+def count_steps(sampler: AbstractSampler, num_steps: int | None, data_passes: float | None) -> int:
     """The length of a run, from whichever of the two the caller gave."""
     if num_steps is not None and data_passes is not None:
         raise InputError("give num_steps= or data_passes=, not both: each fixes the length of the run")
@@ -27,10 +27,7 @@ def count_steps(sampler: Sampler, num_steps: int | None, data_passes: float | No
         check_positive("sample", "data_passes", data_passes)
         num_steps = sampler.num_steps(round(data_passes * sampler.target.num_data))
         if num_steps < 1:
-            raise InputError(
-                f"data_passes={data_passes} pays for no step: one step costs {sampler.cost().datum_gradients} datum "
-                f"gradients, and a pass has {sampler.target.num_data}"
-            )
+            raise InputError(f"data_passes={data_passes} pays for no step: raise it, or take a smaller batch")
     num_steps = _DEFAULT_STEPS if num_steps is None else num_steps
     check_count("sample", "num_steps", num_steps, 1)
     if num_steps >= 2**31:

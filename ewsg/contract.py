@@ -6,8 +6,11 @@ with a force. Neither knows the other's kind, so any estimator works with any in
 
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from . import _tree
 from ._types import Indices, Position, Scalar
 
 
@@ -22,6 +25,9 @@ class Kick(NamedTuple):
         step_size: h, the factor of the force.
         noise_scale: the standard deviation of the injected noise: σ√h underdamped, √(2hT) overdamped.
         temperature: T.
+        step: how many steps came before; the same number for all chains, so that what happens every k-th step is done
+            only then.
+        metric: diagonal preconditioner P of the update, which is then h·P·force + noise_scale·√P·ξ; None is P = I.
     """
 
     position: Position
@@ -31,6 +37,15 @@ class Kick(NamedTuple):
     step_size: Scalar
     noise_scale: Scalar
     temperature: Scalar
+    step: Int[Array, ""] | int = 0
+    metric: Position | None = None
+
+    def whiten(self, force: Position) -> Position:
+        """The force's part of the update in units of the injected noise: (h / noise_scale) √P · force."""
+        scale = self.step_size / self.noise_scale
+        if self.metric is None:
+            return _tree.scaled(scale, force)
+        return jax.tree.map(lambda p, f: scale * jnp.sqrt(p) * f, self.metric, force)
 
 
 class Cost(NamedTuple):
@@ -49,10 +64,10 @@ class EstimateInfo(NamedTuple):
 
 
 class StepInfo(NamedTuple):
-    """What a step reports: the last force, where it was evaluated, and what its estimate reported."""
+    """What a step reports: its last force and where that was evaluated (None without forces), and the estimate."""
 
-    evaluated_at: Position
-    force: Position
+    evaluated_at: Position | None
+    force: Position | None
     estimate: EstimateInfo
 
 

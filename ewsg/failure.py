@@ -6,19 +6,21 @@ import numpy as np
 
 from . import _loop
 from ._types import Position
-from .sampler import Sampler
+from .sampler import AbstractSampler
 
 _PROBED_DATA = 10_000
 
 
-def likely_cause(sampler: Sampler, position: Position) -> str:
+def likely_cause(sampler: AbstractSampler, position: Position) -> str:
     """One or two sentences: the cause, and what to do."""
     target = sampler.target
     count = min(target.num_data, _PROBED_DATA)
     indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
     largest = float(_loop.curvature(target, jax.tree.map(jnp.asarray, position), indices, jax.random.key(0)))
-    excess, condition = sampler.integrator.stability(largest)
-    excess = float(excess)
+    limit = sampler.stability(largest)
+    if limit is None:
+        return "The density is not finite where the chain went: check log_likelihood and log_prior far from the mode."
+    excess, condition = float(limit[0]), limit[1]
     if np.isfinite(excess) and excess > 1:
         return (
             f"Likely cause: the step size is {excess:.2g} times what the dynamics can bear at the start "

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from . import _loop
+from .sampler import AbstractSampler
 
 
 class Checkpoint(NamedTuple):
@@ -25,7 +26,7 @@ class RunCost:
     Attributes:
         datum_gradients: gradients of one datum, all chains together.
         datum_directional: directional derivatives of one datum (forward passes), all chains together.
-        data_passes: datum gradients per chain, over n: the paper's budget.
+        data_passes: datum gradients per chain over n, preparation included: the paper's budget.
         seconds: time in the sampling loop.
         compile_seconds: time spent compiling it.
     """
@@ -36,13 +37,14 @@ class RunCost:
     seconds: float = 0.0
     compile_seconds: float = 0.0
 
-    def plus(self, carry: _loop.Carry, num_data: int, compile_seconds: float, seconds: float) -> "RunCost":
+    def plus(self, carry: _loop.Carry, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
         """The cost once the chains stand at `carry`, which counts from the start of the run."""
         gradients = carry.chains.gradients.value()
+        before = sampler.preparation_cost()
         return RunCost(
-            datum_gradients=int(gradients.sum()),
-            datum_directional=int(carry.chains.directional.value().sum()),
-            data_passes=float(gradients.max() / num_data),
+            datum_gradients=int(gradients.sum()) + int(before.datum_gradients),
+            datum_directional=int(carry.chains.directional.value().sum()) + int(before.datum_directional),
+            data_passes=float((gradients.max() + int(before.datum_gradients)) / sampler.target.num_data),
             seconds=self.seconds + seconds,
             compile_seconds=self.compile_seconds + compile_seconds,
         )
@@ -80,7 +82,7 @@ class Run:
     @property
     def temperature(self) -> float:
         """T, the temperature of the target exp(−V/T)."""
-        return float(self.settings["integrator_in_sum_units"]["temperature"])
+        return self.settings["temperature"]
 
     def good_draws(self) -> Any:
         """The draws of the chains whose status is ok."""
@@ -108,9 +110,9 @@ class Run:
         good = int(self.ok.sum())
         leaves = jax.tree.leaves(self.draws)
         kept = leaves[0].shape[1] if leaves else 0
-        estimator = self.settings["estimator"]["component"]
-        integrator = self.settings["integrator"]["component"]
+        parts = (self.settings[role] for role in ("estimator", "integrator"))
+        method = " × ".join(part["component"] for part in parts if part)
         return (
-            f"Run({estimator} × {integrator}: {good} of {len(self.status)} chains ok, {kept} draws each, "
+            f"Run({method}: {good} of {len(self.status)} chains ok, {kept} draws each, "
             f"{self.cost.data_passes:g} data passes, {self.cost.seconds:.1f} s)"
         )

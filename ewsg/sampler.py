@@ -1,5 +1,6 @@
 """Estimator × integrator = sampler: pure `init` and `step` functions, usable in anybody's loop."""
 
+import abc
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from . import _random, _tree
+from ._component import Component
 from ._types import Key, Position, Scalar
 from .contract import Cost, StepInfo
 from .errors import InputError
@@ -25,9 +27,46 @@ class SamplerState(NamedTuple):
     step: Int[Array, ""]
 
 
+class AbstractSampler(abc.ABC):
+    """What the loop runs: a transition, its cost, and what is known of its stability."""
+
+    target: Target
+
+    @abc.abstractmethod
+    def init(self, key: Key, position: Position) -> SamplerState:
+        """The state of a chain that starts at `position`."""
+
+    @abc.abstractmethod
+    def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
+        """One transition."""
+
+    @property
+    @abc.abstractmethod
+    def temperature(self) -> Scalar:
+        """T of the target exp(−V/T)."""
+
+    @abc.abstractmethod
+    def num_steps(self, budget: int) -> int:
+        """How many steps a budget of datum gradients per chain pays for, preparation included."""
+
+    def preparation_cost(self) -> Cost:
+        """What was evaluated once for all chains, before the first step."""
+        return Cost(0)
+
+    def noise_ratio(self, key: Key, state: SamplerState) -> Scalar:
+        """Gradient noise over injected noise; 0 without subsampling."""
+        del key, state
+        return 0.0
+
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
+        """(step size over its limit at this curvature, the condition in words), where there is a limit."""
+        del curvature
+        return None
+
+
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
-class Sampler:
+class Sampler(AbstractSampler):
     """A target, an estimator and an integrator (in sum units) as one transition.
 
     Example:
@@ -44,51 +83,75 @@ class Sampler:
     target: Target
     estimator: AbstractEstimator
     integrator: AbstractIntegrator
+    prepared: Cost = dataclasses.field(default=Cost(0), metadata={"static": True})
 
     def init(self, key: Key, position: Position) -> SamplerState:
-        """The state of a chain that starts at `position`."""
         key_phase, key_estimator = _random.split(key)
         phase = self.integrator.init(key_phase, position)
         return SamplerState(phase, self.estimator.init(key_estimator, self.target, position), jnp.int32(0))
 
     def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
-        """One transition."""
-
         def force_function(key, kick, estimator_state):
             return self.estimator.estimate(key, self.target, kick, estimator_state)
 
         phase, estimator, info = self.integrator.step(key, state.phase, state.step, force_function, state.estimator)
         return SamplerState(_tree.cast_like(phase, state.phase), estimator, state.step + 1), info
 
-    def cost(self) -> Cost:
-        """What one step evaluates."""
-        return self.estimator.cost(self.target.num_data)
+    @property
+    def temperature(self) -> Scalar:
+        return self.integrator.temperature
 
     def num_steps(self, budget: int) -> int:
-        """How many steps a budget of datum gradients pays for."""
-        return self.estimator.num_steps(budget, self.target.num_data)
+        left = budget - int(self.prepared.datum_gradients)
+        return max(0, self.estimator.num_steps(left, self.target.num_data))
+
+    def preparation_cost(self) -> Cost:
+        return self.prepared
 
     def noise_ratio(self, key: Key, state: SamplerState) -> Scalar:
         """ρ = h² Tr Cov(force) / (d · variance of the injected noise): how much subsampling heats the chain."""
         h, noise_scale = self.integrator.scales(state.step)
-        trace = self.estimator.noise_trace(key, self.target, state.phase.position)
+        trace = self.estimator.noise_trace(key, self.target, state.phase.position, state.estimator)
         return h**2 * trace / (noise_scale**2 * _tree.size(state.phase.position))
 
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
+        return self.integrator.stability(curvature)
 
-def compose(target: Target, estimator: AbstractEstimator, integrator: AbstractIntegrator) -> Sampler:
+
+class AbstractKernel(Component):
+    """A whole method that is neither an estimator nor an integrator: `ewsg.sample(target, kernel, ...)`."""
+
+    @abc.abstractmethod
+    def bind(self, target: Target) -> AbstractSampler:
+        """The sampler of this method for a target; refuses what does not fit."""
+
+
+def compose(
+    target: Target, estimator: AbstractEstimator | AbstractKernel, integrator: AbstractIntegrator | None = None
+) -> AbstractSampler:
     """The sampler that `ewsg.sample` runs, for a loop of your own.
 
     Args:
         target: the posterior.
-        estimator: which data (`ewsg.estimators`).
+        estimator: which data (`ewsg.estimators`); or a whole method, which takes no integrator.
         integrator: how to move (`ewsg.integrators`); settings in mean units are translated here.
     """
-    for name, part, role in (
-        ("target", target, Target),
-        ("estimator", estimator, AbstractEstimator),
-        ("integrator", integrator, AbstractIntegrator),
-    ):
-        if not isinstance(part, role):
-            raise InputError(f"{name} must be an ewsg {role.__name__.removeprefix('Abstract')}, not {part!r}")
+    _check_role("target", target, Target)
+    if isinstance(estimator, AbstractKernel):
+        if integrator is not None:
+            raise InputError(f"{type(estimator).__name__} is a whole method and takes no integrator: leave it out")
+        return estimator.bind(target)
+    _check_role("estimator", estimator, AbstractEstimator)
+    _check_role("integrator", integrator, AbstractIntegrator)
+    assert integrator is not None
     estimator.check(target.num_data, integrator.has_momentum)
-    return Sampler(target, estimator, integrator.in_sum_units(target.num_data))
+    prepared, cost = estimator.prepare(target)
+    return Sampler(target, prepared, integrator.in_sum_units(target.num_data), cost)
+
+
+def _check_role(name: str, part: Any, role: type) -> None:
+    if not isinstance(part, role):
+        kind = role.__name__.removeprefix("Abstract").lower()
+        raise InputError(
+            f"{name} must be an ewsg {kind}, not {part!r}: see the modules ewsg.estimators and integrators"
+        )

@@ -24,7 +24,7 @@ from .fingerprint import check_same_target, fingerprint
 from .integrators import AbstractIntegrator
 from .recipes import Method
 from .result import Checkpoint, Run, RunCost
-from .sampler import Sampler, compose
+from .sampler import AbstractKernel, AbstractSampler, compose
 from .target import Target
 
 _CHUNK_SECONDS = 0.4
@@ -34,7 +34,7 @@ _PROBE_STEPS = 10
 
 def sample(
     target: Target,
-    estimator: AbstractEstimator | Method,
+    estimator: AbstractEstimator | AbstractKernel | Method,
     integrator: AbstractIntegrator | None = None,
     *,
     init: Position | Callable[[jax.Array], Position],
@@ -54,7 +54,8 @@ def sample(
 
     Args:
         target: the posterior, `ewsg.Target` or one of `ewsg.models`.
-        estimator: which data move a step (`ewsg.Uniform`, `ewsg.Exponential`, ...), or a recipe in place of both.
+        estimator: which data move a step (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
+            in place of both.
         integrator: how a step moves (`ewsg.Underdamped`, ...).
         init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain.
         num_chains: chains, run together.
@@ -95,7 +96,8 @@ def sample(
     settings = {
         "estimator": describe(estimator),
         "integrator": describe(integrator),
-        "integrator_in_sum_units": describe(sampler.integrator),
+        "integrator_in_sum_units": describe(getattr(sampler, "integrator", None)),
+        "temperature": float(sampler.temperature),
         "collect": describe(collector),
         "num_chains": num_chains,
         "num_data": target.num_data,
@@ -125,7 +127,7 @@ def resume(
     *,
     num_steps: int | None = None,
     data_passes: float | None = None,
-    estimator: AbstractEstimator | None = None,
+    estimator: AbstractEstimator | AbstractKernel | None = None,
     integrator: AbstractIntegrator | None = None,
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     like: Position | None = None,
@@ -167,7 +169,7 @@ def resume(
 
 
 def _run(
-    sampler: Sampler,
+    sampler: AbstractSampler,
     collector: AbstractCollector,
     plan: Plan,
     before: Run,
@@ -188,7 +190,7 @@ def _run(
     quota, text = 8, ""
 
     def snapshot() -> Run:
-        cost = before.cost.plus(carry, sampler.target.num_data, compile_seconds, time.perf_counter() - began)
+        cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)
         return record.run(before, Checkpoint(carry, keys, limits), cost, plan, collector)
 
     with _interrupt.deferred() as interrupted, _progress.bar(plan.num_steps, progress) as update:

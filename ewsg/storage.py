@@ -19,7 +19,7 @@ from ._types import Position
 from .collect import AbstractCollector, Draws
 from .errors import FileFormatError, InputError
 from .result import Checkpoint, Run, RunCost
-from .sampler import Sampler
+from .sampler import AbstractSampler
 
 _FORMAT = "ewsg-run"
 _VERSION = 1
@@ -33,7 +33,7 @@ class SavedRun(NamedTuple):
     fingerprint: dict[str, Any]
     arrays: list[np.ndarray]
 
-    def restore(self, sampler: Sampler, collector: AbstractCollector) -> Checkpoint:
+    def restore(self, sampler: AbstractSampler, collector: AbstractCollector) -> Checkpoint:
         """The chains, keys and limits as they were when the run was saved."""
         position = jax.tree.map(jnp.asarray, self.fingerprint["position"])
         num_chains = self.settings["num_chains"]

@@ -429,7 +429,8 @@ def test_squared_errors_refuse_failed_chains_schedules_and_vectors():
 # ---------------------------------------------------------------- Theorem 3: the trace along a run
 
 
-def test_mean_trace_of_a_run():
+def test_mean_trace_of_a_run(monkeypatch):
+    monkeypatch.setattr("ewsg.theory.trace._BLOCK_ENTRIES", 256 * 8)  # two blocks
     trace = theory.mean_trace(chains(), theory.quadratic_target(MU))
     assert abs(trace.value - np.var(MU)) < 4 * trace.standard_error
     assert trace.standard_error < 0.1 * trace.value

@@ -1,7 +1,7 @@
 """The role of an estimator: answer a kick with a force."""
 
 import abc
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,9 +20,14 @@ _PROBE_DATA = 32
 class AbstractEstimator(Component):
     """An estimate of the force ∇(−V) from a few of the n data.
 
-    A new estimator is one file with one subclass: `estimate`, `cost`, and where they differ from the defaults below
-    `init`, `check` and `noise_factor`. It never needs to know which integrator asks.
+    A new estimator is one file with one subclass: `estimate`, `cost`, `noise_factor`, and where they differ from the
+    defaults below `prepare`, `init` and `check`. It never needs to know which integrator asks.
     """
+
+    def prepare(self, target: Target) -> tuple[Self, Cost]:
+        """Work done once for all chains before the first step (a mode search, a clustering), and what it cost."""
+        del target
+        return self, Cost(0)
 
     def init(self, key: Key, target: Target, position: Position) -> Any:
         """What the estimator carries from step to step, for one chain."""
@@ -48,11 +53,12 @@ class AbstractEstimator(Component):
         """How many steps a budget of datum gradients pays for."""
         return budget // int(self.cost(num_data).datum_gradients)
 
-    def noise_trace(self, key: Key, target: Target, position: Position) -> Scalar:
+    def noise_trace(self, key: Key, target: Target, position: Position, state: Any) -> Scalar:
         """An unbiased estimate of Tr Cov(force) at `position`, from a few directional derivatives.
 
         For u ~ N(0, I), the variance over data of u · n∇V_i has mean Tr Cov(n∇V_i) over u.
         """
+        del state
         factor = self.noise_factor(target.num_data)
         if factor == 0.0 or target.num_data < 2:
             return 0.0

@@ -182,9 +182,9 @@ class Exponential(AbstractMinibatch):
 
 
 def log_weight(force: Position, x: Position, kick: Kick) -> Float[Array, ""]:
-    """½‖x + n a‖² − ½‖x‖², where n a = −(step_size / noise_scale) · force; the term left out is the same for all."""
-    scale = kick.step_size / kick.noise_scale
-    return 0.5 * scale**2 * _tree.dot(force, force) - scale * _tree.dot(x, force)
+    """½‖x + n a‖² − ½‖x‖², where n a = −whitened force; the term left out is the same for all."""
+    whitened = kick.whiten(force)
+    return 0.5 * _tree.dot(whitened, whitened) - _tree.dot(x, whitened)
 
 
 def enumerate_batches(num_data: int, batch_size: int, replace: bool) -> np.ndarray:

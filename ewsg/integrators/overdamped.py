@@ -46,7 +46,7 @@ class Overdamped(AbstractIntegrator):
         key_force, key_noise = _random.split(key)
         h, noise_scale = self.scales(step)
         noise = _random.normal_like(key_noise, phase.position)
-        kick = Kick(phase.position, None, None, noise, h, noise_scale, self.temperature)
+        kick = Kick(phase.position, None, None, noise, h, noise_scale, self.temperature, step)
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
         moved = _tree.add_scaled(_tree.add_scaled(phase.position, h, force), noise_scale, noise)
         return Phase(moved, None), estimator_state, StepInfo(phase.position, force, info)

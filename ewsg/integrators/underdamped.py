@@ -61,7 +61,7 @@ class Underdamped(AbstractIntegrator):
         position, momentum = phase
         noise = _random.normal_like(key_noise, position)
         decay = _tree.scaled(h * self.friction, momentum)
-        kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature)
+        kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature, step)
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
         kicked = _tree.add_scaled(_tree.subtract(momentum, decay), h, force)
         moved = Phase(_tree.add_scaled(position, h, momentum), _tree.add_scaled(kicked, noise_scale, noise))

@@ -3,6 +3,7 @@
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from .._component import check_count, check_positive
 from .._types import Batch, Position
@@ -20,7 +21,7 @@ class QuadraticTerm(AbstractLikelihood):
         return -((params - datum) ** 2) / (2 * self.num_data)
 
 
-def quadratic_target(mu: np.ndarray) -> Target:
+def quadratic_target(mu: ArrayLike) -> Target:
     r"""The appendix's potential.
 
     V_i(θ) = (θ − μ_i)²/(2n) with Σ_i μ_i = 0, hence V(θ) = θ²/2 + const and n∇V_i = θ − μ_i.
@@ -42,7 +43,7 @@ def mean_matrix(friction: float) -> np.ndarray:
     return np.array([[0.0, 1.0], [-1.0, -friction]])
 
 
-def mean_trajectory(x0: np.ndarray, step_size: float, friction: float, steps: int) -> np.ndarray:
+def mean_trajectory(x0: ArrayLike, step_size: float, friction: float, steps: int) -> np.ndarray:
     r"""The means of SGHMC on the appendix's potential: exact for uniform subsampling, within O(h) for EWSG.
 
     x_k = (E θ_k, E r_k) = (I + Ah)^k x_0,   k = 0..steps

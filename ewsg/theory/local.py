@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from .. import _tree
@@ -66,7 +67,7 @@ def ewsg_weights(
     return weights_of(datum_gradients(target, position), _like(x, position), step_size, noise)
 
 
-def local_covariance(target: Target, position: Position, weights: np.ndarray) -> np.ndarray:
+def local_covariance(target: Target, position: Position, weights: ArrayLike) -> np.ndarray:
     """The covariance of one stochastic gradient about its mean under the weights, as in Theorem 2.
 
     cov_{I~p}[n∇V_I | θ] = Σ_i p_i (n∇V_i − m)(n∇V_i − m)ᵀ,   m = Σ_i p_i n∇V_i

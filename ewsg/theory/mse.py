@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
 from .._component import check_count, check_positive
@@ -89,9 +90,9 @@ def squared_errors(
         exact: φ̄, its expectation under the posterior at the run's temperature.
         num_times: at how many times, spaced evenly on a logarithmic scale.
     """
-    step_size = run.settings["integrator_in_sum_units"]["step_size"]
+    step_size = (run.settings.get("integrator_in_sum_units") or {}).get("step_size")
     if not isinstance(step_size, int | float):
-        raise InputError("Theorem 3 is about a constant step size: run without a schedule")
+        raise InputError("Theorem 3 is about a constant step size: run an integrator without a schedule")
     if not run.ok.all():
         failed = f"{int(np.sum(~run.ok))} of {len(run.ok)} chains failed"
         raise InputError(f"{failed}, and leaving them out would flatter the error: lower the step size")
@@ -104,7 +105,7 @@ def squared_errors(
 
 
 def running_errors(
-    values: np.ndarray,
+    values: ArrayLike,
     exact: float,
     *,
     time_step: float = 1.0,
@@ -132,11 +133,11 @@ def running_errors(
 
 
 def mse_terms(
-    time: np.ndarray,
-    step_size: np.ndarray,
-    mean_trace: np.ndarray,
-    mse: np.ndarray,
-    error: np.ndarray,
+    time: ArrayLike,
+    step_size: ArrayLike,
+    mean_trace: ArrayLike,
+    mse: ArrayLike,
+    error: ArrayLike,
     *,
     confidence: float = 0.95,
     seed: int = 0,

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from ..errors import InputError
@@ -17,9 +18,9 @@ class Slope(NamedTuple):
 
 
 def fit_slope(
-    x: np.ndarray,
-    y: np.ndarray,
-    error: np.ndarray | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    error: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> Slope:
     r"""Fits y ≈ c·x^s by weighted least squares of log y on log x.
@@ -39,8 +40,9 @@ def fit_slope(
 
     Example:
         >>> from ewsg.theory import fit_slope
-        >>> fit_slope([1.0, 10.0, 100.0], [2.0, 0.2, 0.02], error=[0.2, 0.02, 0.002])
-        Slope(value=-1.0, low=-1.06..., high=-0.93...)
+        >>> slope = fit_slope([1.0, 10.0, 100.0], [2.0, 0.2, 0.02], error=[0.2, 0.02, 0.002])
+        >>> [round(number, 2) for number in slope]
+        [-1.0, -1.06, -0.94]
     """
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     _check(x, y)
@@ -64,7 +66,7 @@ def fit_slope(
     return Slope(float(coefficients[1]), float(coefficients[1]) - half, float(coefficients[1]) + half)
 
 
-def as_covariance(error: np.ndarray, size: int) -> np.ndarray:
+def as_covariance(error: ArrayLike, size: int) -> np.ndarray:
     """Standard errors (m,), or a covariance (m, m), as a covariance."""
     error = np.asarray(error, np.float64)
     if error.shape not in ((size,), (size, size)):

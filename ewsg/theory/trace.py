@@ -1,6 +1,8 @@
 """Theorem 3, the factor in the middle: how much the stochastic force varies, given the state, along a run."""
 
 import functools
+import math
+import operator
 from typing import NamedTuple
 
 import jax
@@ -14,9 +16,11 @@ from ..errors import InputError
 from ..estimators import AbstractEstimator
 from ..integrators import AbstractIntegrator
 from ..result import Run
-from ..sampler import Sampler, SamplerState, compose
+from ..sampler import AbstractSampler, Sampler, SamplerState, compose
 from ..target import Target
 from .gradients import flatten_rows
+
+_BLOCK_ENTRIES = 16_000_000
 
 
 class MeanTrace(NamedTuple):
@@ -66,18 +70,25 @@ def mean_trace(
     return MeanTrace(float(np.mean(by_chain)), float(error))
 
 
-def force_traces(sampler: Sampler, positions: Position, key: Key, *, num_replicates: int = 16) -> np.ndarray:
+def force_traces(sampler: AbstractSampler, positions: Position, key: Key, *, num_replicates: int = 16) -> np.ndarray:
     """Unbiased estimates of Tr cov(force | θ, r) at each position (leading axis), with r ~ N(0, T I).
 
     Each is the sample variance of `num_replicates` forces that the sampler's own step would use there.
     """
     check_count("force_traces", "num_replicates", num_replicates, 2)
+    if not isinstance(sampler, Sampler):
+        raise InputError(f"{type(sampler).__name__} is no estimator with an integrator: it has no stochastic force")
     positions = jax.tree.map(jnp.asarray, positions)
     _check_stateless(sampler, positions)
-
     num_points = jax.tree.leaves(positions)[0].shape[0]
-    forces = _replicates(sampler, _random.split(key, num_points), positions, num_replicates)
-    return np.sum(np.var(flatten_rows(forces, num_axes=2), axis=1, ddof=1), axis=-1)
+    keys = _random.split(key, num_points)
+    num_blocks = math.ceil(num_replicates * _tree.size(positions) / _BLOCK_ENTRIES)
+    traces = []
+    for block in np.array_split(np.arange(num_points), min(num_blocks, num_points)):
+        rows = jax.tree.map(operator.itemgetter(block), positions)
+        forces = flatten_rows(_replicates(sampler, keys[block], rows, num_replicates), num_axes=2)
+        traces.append(np.sum(np.var(forces, axis=1, ddof=1), axis=-1))
+    return np.concatenate(traces)
 
 
 @functools.partial(jax.jit, static_argnames="num_replicates")
