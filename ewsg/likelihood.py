@@ -29,7 +29,12 @@ class AbstractLikelihood(eqx.Module):
 
     def gradient(self, params: Position, batch: Batch, weights: Float[Array, " b"]) -> Position:
         """Σ_i w_i ∇ℓ_i, in one backward pass."""
-        return jax.grad(lambda p: jnp.dot(weights, self.values(p, batch)))(params)
+
+        def weighted(params: Position) -> Float[Array, ""]:
+            values = self.values(params, batch)
+            return jnp.dot(weights.astype(values.dtype), values)
+
+        return jax.grad(weighted)(params)
 
     def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
         """∇ℓ_i · direction for every datum, in one forward pass."""

@@ -108,7 +108,7 @@ def read(path: str | os.PathLike, like: Position | None = None) -> SavedRun:
     if not Path(path).is_file():
         raise InputError(f"no saved run at {path}: check the path")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
         if header["format"] != _FORMAT:

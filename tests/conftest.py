@@ -3,16 +3,16 @@
 import os
 from pathlib import Path
 
-_SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-if _SHARED.is_dir():
-    os.environ.setdefault("EWSG_DATA", str(_SHARED))
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import ewsg
+
+_SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+if _SHARED.is_dir():
+    os.environ.setdefault("EWSG_DATA", str(_SHARED))
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -160,7 +160,8 @@ def test_step_size_schedules(gaussian):
     h0, h1 = 0.01, 0.01 / 1.5
     variance = 2 * h0 * (1 - 50 * h1) ** 2 + 2 * h1
     assert found.draws[:, 1].var(0) == pytest.approx(variance, rel=0.1)
-    same = run(gaussian, ewsg.Full(), ewsg.Overdamped(lambda t: 0.01 / (1 + t.astype(float) / 2.0)), num_chains=4000, num_steps=2)
+    by_hand = ewsg.Overdamped(lambda t: 0.01 / (1 + t.astype(float) / 2.0))
+    same = run(gaussian, ewsg.Full(), by_hand, num_chains=4000, num_steps=2)
     np.testing.assert_allclose(found.draws, same.draws, rtol=1e-5, atol=1e-6)
 
 

@@ -70,14 +70,20 @@ def mean_trace(
     return MeanTrace(float(np.mean(by_chain)), float(error))
 
 
-def force_traces(sampler: AbstractSampler, positions: Position, key: Key, *, num_replicates: int = 16) -> np.ndarray:
+def force_traces(
+    sampler: AbstractSampler,
+    positions: Position,
+    key: Key,
+    *,
+    num_replicates: int = 16,
+) -> np.ndarray:
     """Unbiased estimates of Tr cov(force | θ, r) at each position (leading axis), with r ~ N(0, T I).
 
     Each is the sample variance of `num_replicates` forces that the sampler's own step would use there.
     """
     check_count("force_traces", "num_replicates", num_replicates, 2)
     if not isinstance(sampler, Sampler):
-        raise InputError(f"{type(sampler).__name__} is no estimator with an integrator: it has no stochastic force")
+        raise InputError(f"{type(sampler).__name__} has no estimator, hence no stochastic force")
     positions = jax.tree.map(jnp.asarray, positions)
     _check_stateless(sampler, positions)
     num_points = jax.tree.leaves(positions)[0].shape[0]

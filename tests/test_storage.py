@@ -1,0 +1,182 @@
+"""Runs on disk: resumed = uninterrupted, bit for bit; damage is named and leaves the old file alone."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import gaussian_log_likelihood
+
+import ewsg
+from ewsg import storage
+
+METHODS = {
+    "full": (ewsg.Full(), ewsg.Underdamped(step_size=0.01, friction=5.0)),
+    "uniform": (ewsg.Uniform(3, replace=False), ewsg.Overdamped(step_size=1e-3)),
+    "reshuffled": (ewsg.Reshuffled(7), ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.3)),
+    "carried": (
+        ewsg.Exponential(2, 3, restart=False),
+        ewsg.Underdamped(ewsg.schedules.Polynomial(0.1), friction=5.0, units="mean"),
+    ),
+}
+
+
+def equal(one, other):
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resumed_equals_uninterrupted(gaussian, tmp_path, method):
+    """Steps that do not fill a window, a schedule, an epoch and a carried minibatch all go on where they were."""
+    estimator, integrator = METHODS[method]
+    options = {"init": jnp.zeros(2), "num_chains": 3, "discard": 10, "thin": 7}
+    whole = ewsg.sample(gaussian, estimator, integrator, num_steps=96, **options)
+    ewsg.sample(gaussian, estimator, integrator, num_steps=40, **options).save(tmp_path / "run.npz")
+    resumed = ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=56)
+    equal(resumed.draws, whole.draws)
+    equal(resumed.stats, whole.stats)
+    assert resumed.cost.datum_gradients == whole.cost.datum_gradients
+    assert resumed.settings["num_steps"] == 96
+    equal(resumed.checkpoint.carry, whole.checkpoint.carry)
+
+
+def test_resume_by_data_passes_and_twice(gaussian, tmp_path):
+    options = {"init": jnp.zeros(2), "discard": 0, "thin": 1}
+    method = ewsg.recipes.sghmc(batch_size=5, step_size=0.01, friction=5.0)
+    path = tmp_path / "run.npz"
+    whole = ewsg.sample(gaussian, method, data_passes=6, **options)
+    ewsg.sample(gaussian, method, data_passes=2, save_to=path, **options)
+    ewsg.resume(path, gaussian, data_passes=1, save_to=path)
+    resumed = ewsg.resume(path, gaussian, data_passes=3)
+    equal(resumed.draws, whole.draws)
+    assert resumed.cost.data_passes == 6
+
+
+def test_resume_moments(gaussian, tmp_path):
+    options = {"init": jnp.zeros(2), "discard": 4, "thin": 3, "collect": ewsg.collect.Moments()}
+    method = ewsg.recipes.sgld(batch_size=5, step_size=1e-3)
+    whole = ewsg.sample(gaussian, method, num_steps=60, **options)
+    ewsg.sample(gaussian, method, num_steps=29, **options).save(tmp_path / "run.npz")
+    equal(ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=31).collected, whole.collected)
+
+
+class Pair(NamedTuple):
+    second: jax.Array
+    first: dict
+
+
+def pair_likelihood(params, centre):
+    return gaussian_log_likelihood(params.first["b"], centre) - params.second**2 - params.first["a"] ** 2
+
+
+def test_classes_of_the_users_own(centres, tmp_path):
+    """Parameters in a named tuple: given back as such with `like`, by name without."""
+    target = ewsg.Target(pair_likelihood, None, centres)
+    start = Pair(jnp.array(0.5), {"b": jnp.zeros(2), "a": jnp.array(1.0)})
+    method = ewsg.recipes.sgld(batch_size=5, step_size=1e-3)
+    options = {"init": start, "discard": 0, "thin": 1}
+    whole = ewsg.sample(target, method, num_steps=20, **options)
+    ewsg.sample(target, method, num_steps=8, **options).save(tmp_path / "run.npz")
+    resumed = ewsg.resume(tmp_path / "run.npz", target, num_steps=12, like=start)
+    assert isinstance(resumed.draws, Pair)
+    equal(resumed.draws, whole.draws)
+    plain = ewsg.load(tmp_path / "run.npz").draws
+    np.testing.assert_array_equal(plain[".second"], whole.draws.second[:, :8])
+
+
+@pytest.fixture
+def saved(gaussian, tmp_path):
+    run = ewsg.sample(gaussian, ewsg.recipes.sgld(5, 1e-3), init={"t": jnp.zeros(2)}["t"], num_steps=20)
+    run.save(tmp_path / "run.npz")
+    return run, tmp_path / "run.npz"
+
+
+def test_load_gives_back_what_was_saved(saved):
+    run, path = saved
+    loaded = ewsg.load(path)
+    equal(loaded.draws, run.draws)
+    equal(loaded.stats, run.stats)
+    assert list(loaded.status) == list(run.status)
+    assert loaded.cost == run.cost
+    assert loaded.settings == run.settings
+    assert str(loaded.summary()) == str(run.summary())
+
+
+def test_truncated_file_is_named(saved, gaussian):
+    _, path = saved
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(ewsg.errors.FileFormatError, match="not a complete file"):
+        ewsg.load(path)
+    with pytest.raises(ewsg.errors.FileFormatError, match="not a complete file"):
+        ewsg.resume(path, gaussian, num_steps=5)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 not really a zip"])
+def test_foreign_file_is_named(tmp_path, content):
+    path = tmp_path / "other.npz"
+    path.write_bytes(content)
+    with pytest.raises(ewsg.errors.FileFormatError, match="not a complete file"):
+        ewsg.load(path)
+
+
+def test_foreign_archive_and_newer_format_are_named(saved, tmp_path, monkeypatch):
+    np.savez(tmp_path / "foreign.npz", a=np.zeros(3))
+    with pytest.raises(ewsg.errors.FileFormatError, match="of another kind"):
+        ewsg.load(tmp_path / "foreign.npz")
+    with pytest.raises(ewsg.errors.InputError, match="no saved run at"):
+        ewsg.load(tmp_path / "missing.npz")
+    monkeypatch.setattr(storage, "_VERSION", 0)
+    with pytest.raises(ewsg.errors.FileFormatError, match="newer ewsg"):
+        ewsg.load(saved[1])
+
+
+def test_failed_write_leaves_the_old_file_intact(saved, monkeypatch):
+    run, path = saved
+    before = path.read_bytes()
+
+    def broken(file, **arrays):
+        file.write(b"half a file")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(storage.np, "savez", broken)
+    with pytest.raises(OSError, match="disk full"):
+        run.save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == ["run.npz"]
+
+
+def test_resume_with_another_target_is_refused(saved, gaussian, centres):
+    _, path = saved
+    others = {
+        "40 data|50 data": ewsg.Target(gaussian_log_likelihood, None, centres[:40]),
+        "its data differ": ewsg.Target(gaussian_log_likelihood, None, centres + np.float32(1e-3)),
+        "log_likelihood or log_prior": ewsg.Target(gaussian_log_likelihood, lambda t: -jnp.sum(t - 1) ** 2, centres),
+        "do not fit": ewsg.Target(lambda t, c: t["a"] * c[0], None, centres),
+    }
+    for sentence, target in others.items():
+        with pytest.raises(ewsg.errors.InputError, match="another target") as caught:
+            ewsg.resume(path, target, num_steps=5)
+        assert any(part in str(caught.value) for part in sentence.split("|"))
+
+
+def test_resume_needs_what_a_file_cannot_hold(gaussian, tmp_path):
+    estimator = ewsg.Exponential(2, x=lambda kick: kick.decay)
+    integrator = ewsg.Underdamped(step_size=0.01, friction=5.0)
+    options = {"init": jnp.zeros(2), "discard": 0, "thin": 1}
+    whole = ewsg.sample(gaussian, estimator, integrator, num_steps=30, **options)
+    ewsg.sample(gaussian, estimator, integrator, num_steps=10, save_to=tmp_path / "run.npz", **options)
+    with pytest.raises(ewsg.errors.InputError, match="pass estimator= again"):
+        ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20)
+    equal(ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=estimator).draws, whole.draws)
+    with pytest.raises(ewsg.errors.InputError, match="another estimator"):
+        ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=ewsg.Reshuffled(2))
+
+
+def test_half_precision_survives(centres, tmp_path):
+    target = ewsg.Target(lambda t, c: -0.5 * jnp.sum((t.astype(jnp.float32) - c) ** 2), None, centres)
+    run = ewsg.sample(target, ewsg.recipes.sgld(5, 1e-3), init=jnp.zeros(2, jnp.bfloat16), num_steps=8)
+    run.save(tmp_path / "run.npz")
+    loaded = ewsg.load(tmp_path / "run.npz")
+    assert loaded.draws.dtype == jnp.bfloat16
+    equal(loaded.draws, run.draws)
