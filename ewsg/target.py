@@ -82,7 +82,8 @@ class Target(eqx.Module):
     def directional(self, position: Position, indices: Indices, direction: Position) -> Float[Array, " b"]:
         """n ∇(−V_i) · direction for each datum of the batch, without forming the gradients."""
         likelihood = self.likelihood.directional(position, self.data.take(indices), direction)
-        return self.num_data * likelihood + _tree.dot(self.prior_force(position), direction)
+        prior = _tree.dot(self.prior_force(position), direction)
+        return self.num_data * likelihood + prior.astype(likelihood.dtype)
 
     def prior_force(self, position: Position) -> Position:
         """∇ log π(θ)."""

@@ -1,0 +1,176 @@
+"""`ewsg demo`: a Bayesian logistic regression, four samplers at equal cost, and how far each is from the truth.
+
+The data are the breast-cancer measurements that ship inside scikit-learn, so that nothing is downloaded.
+"""
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from . import diagnostics, figures, models, recipes
+from .errors import InputError
+from .reference import Reference, nuts
+from .result import Run
+from .sampling import sample
+from .target import Target
+
+STEP_SIZE, FRICTION = 0.02, 10.0
+RESULTS = "results.json"
+
+
+class Outcome(NamedTuple):
+    """One row of the demo's table."""
+
+    name: str
+    run: Run
+    errors: diagnostics.MomentErrors
+
+
+def problem() -> Target:
+    """P(benign) from 30 standardised measurements and an intercept, coefficients N(0, 1) a priori."""
+    from sklearn.datasets import load_breast_cancer
+
+    features, labels = load_breast_cancer(return_X_y=True)
+    features = (features - features.mean(0)) / features.std(0)
+    return models.logistic(models.with_intercept(features.astype(np.float32)), labels, prior_scale=1.0)
+
+
+def methods() -> dict[str, recipes.Method]:
+    """The samplers that are compared, all with the same step size and friction."""
+    return {
+        "full gradient": recipes.full_gradient(STEP_SIZE, FRICTION),
+        "SGHMC, 10 data a step": recipes.sghmc(10, STEP_SIZE, FRICTION),
+        "SGHMC, 20 data a step": recipes.sghmc(20, STEP_SIZE, FRICTION),
+        "EWSG, 2 x 10 data a step": recipes.ewsg(10, STEP_SIZE, FRICTION),
+    }
+
+
+def main(out: str | Path = "ewsg-demo", seed: int = 0, quick: bool = False) -> dict[str, Any]:
+    """Runs the demo and writes its table, figure and numbers to `out`.
+
+    Args:
+        out: folder for the files; made if it does not exist, and refused if it holds something else.
+        seed: of every chain.
+        quick: a tenth of the budget, to see that everything works.
+    """
+    out = Path(out)
+    _check_folder(out)
+    console = Console()
+    began = time.perf_counter()
+    target = problem()
+    dimension = target.data.arrays.shape[1]
+    console.print(f"Breast-cancer data: {target.num_data} patients, {dimension} coefficients. Reference: NUTS ...")
+    draws = 200 if quick else 1000
+    reference = nuts(target, jnp.zeros(dimension), num_warmup=draws // 2, num_draws=draws, seed=seed)
+    console.print(f"  {reference.seconds:.0f} s, smallest effective sample size {reference.ess:,.0f}")
+    passes = 60 if quick else 600
+    outcomes = []
+    for name, method in methods().items():
+        run = sample(target, method, init=jnp.zeros(dimension), num_chains=32, data_passes=passes, seed=seed)
+        outcomes.append(Outcome(name, run, diagnostics.moment_errors(run, reference.mean, reference.sd)))
+        console.print(f"  {name}: {run.cost.seconds:.1f} s and {run.cost.compile_seconds:.1f} s to compile")
+    results = _results(target, reference, outcomes, passes, seed, quick)
+    out.mkdir(parents=True, exist_ok=True)
+    _figure(reference, outcomes, out / "figure")
+    console.print(_table(outcomes, passes))
+    _explain(console, reference, target)
+    results["seconds"] = time.perf_counter() - began
+    (out / RESULTS).write_text(json.dumps(results, indent=1))
+    console.print(f"\nWrote {out / 'figure.png'}, figure.svg and {RESULTS} in {results['seconds']:.0f} s.")
+    return results
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file: give a folder with --out")
+    if out.is_dir() and any(out.iterdir()):
+        try:
+            ours = json.loads((out / RESULTS).read_text()).get("experiment") == "demo"
+        except (OSError, ValueError, AttributeError):
+            ours = False
+        if not ours:
+            raise InputError(f"the folder {out} holds other files: give an empty or new one with --out")
+    parent = out.absolute().parent
+    if not out.exists() and not parent.is_dir():
+        raise InputError(f"cannot make {out}: the folder {parent} does not exist; create it first")
+
+
+def _results(
+    target: Target, reference: Reference, outcomes: list[Outcome], passes: int, seed: int, quick: bool
+) -> dict[str, Any]:
+    return {
+        "experiment": "demo",
+        "data": f"breast cancer (scikit-learn), n = {target.num_data}",
+        "seed": seed,
+        "quick": quick,
+        "data_passes_per_chain": passes,
+        "reference": {
+            "method": "NUTS (BlackJAX)",
+            "smallest_ess": float(reference.ess),
+            "data_passes": reference.datum_gradients / target.num_data,
+            "seconds": reference.seconds,
+        },
+        "methods": [
+            {
+                "name": name,
+                "steps": run.settings["num_steps"],
+                "chains_ok": int(run.ok.sum()),
+                **errors._asdict(),
+                **{stat: float(np.nanmean(values[run.ok])) for stat, values in run.stats.items()},
+                "cost": dataclasses.asdict(run.cost),
+                "settings": run.settings,
+            }
+            for name, run, errors in outcomes
+        ],
+        "caption": "Left: posterior of one coefficient. Right: posterior sd of every coefficient over that of NUTS.",
+    }
+
+
+def _table(outcomes: list[Outcome], passes: int) -> Table:
+    table = Table(title=f"\nPosterior error after {passes} data passes a chain, 32 chains, against NUTS", box=None)
+    table.title_justify = "left"
+    for column in ("method", "steps", "mean error", "sd ratio", "worst sd ratio", "kinetic T", "seconds"):
+        table.add_column(column, justify="left" if column == "method" else "right", header_style="bold")
+    for name, run, errors in outcomes:
+        temperature = np.nanmean(run.stats["kinetic_temperature"][run.ok])
+        numbers = (errors.mean_rms, errors.sd_ratio_median, errors.sd_ratio_worst, temperature, run.cost.seconds)
+        table.add_row(name, f"{run.settings['num_steps']:,}", *(f"{number:.2f}" for number in numbers))
+    return table
+
+
+def _explain(console: Console, reference: Reference, target: Target) -> None:
+    console.print(
+        "\nmean error: root mean square over coefficients, in posterior sd; sd ratio: median over coefficients, 1 is "
+        "right;\nkinetic T: 1 is right, above it subsampling heats the chain. All rows cost the same number of datum "
+        f"gradients;\nNUTS took {reference.datum_gradients / target.num_data / 4:,.0f} data passes a chain."
+    )
+
+
+def _figure(reference: Reference, outcomes: list[Outcome], path: Path) -> None:
+    figure, (left, right) = figures.new(columns=2)
+    truth = diagnostics.flatten(reference.draws).reshape(-1, reference.mean.size)
+    flat = [diagnostics.flatten(run.good_draws()).reshape(-1, truth.shape[1]) for _, run, _ in outcomes]
+    ratios = [draws.std(0) / truth.std(0) for draws in flat]
+    shown = int(np.argmax(np.abs(ratios[1] - 1)))
+    low, high = np.quantile(truth[:, shown], [0.0005, 0.9995])
+    bins = np.linspace(low - 0.3 * (high - low), high + 0.3 * (high - low), 60)
+    left.hist(truth[:, shown], bins, density=True, color="0.85", label="NUTS (reference)")
+    for i, ((name, _, _), draws) in enumerate(zip(outcomes, flat, strict=True)):
+        color, _, line = figures.style(i)
+        density, edges = np.histogram(draws[:, shown], bins, density=True)
+        left.plot((edges[:-1] + edges[1:]) / 2, density, color=color, linestyle=line, label=name, linewidth=1.4)
+    left.set(xlabel=f"coefficient {shown}", ylabel="posterior density", title="The coefficient that SGHMC gets most wrong")
+    left.legend(fontsize=7.5)
+    for i, ((name, _, _), ratio) in enumerate(zip(outcomes, ratios, strict=True)):
+        color, marker, _ = figures.style(i)
+        right.plot(np.sort(ratio), marker=marker, color=color, linestyle="none", markersize=4, label=name)
+    right.axhline(1.0, color="0.6", linewidth=1)
+    right.set(xlabel="coefficients, sorted", ylabel="posterior sd / that of NUTS", title="Spread: 1 is right")
+    figures.save(figure, path)
