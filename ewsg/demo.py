@@ -43,12 +43,12 @@ def problem() -> Target:
 
 
 def methods() -> dict[str, recipes.Method]:
-    """The samplers that are compared, all with the same step size and friction."""
+    """The samplers that are compared, with their data per step; step size and friction are the same."""
     return {
         "full gradient": recipes.full_gradient(STEP_SIZE, FRICTION),
-        "SGHMC, 10 data a step": recipes.sghmc(10, STEP_SIZE, FRICTION),
-        "SGHMC, 20 data a step": recipes.sghmc(20, STEP_SIZE, FRICTION),
-        "EWSG, 2 x 10 data a step": recipes.ewsg(10, STEP_SIZE, FRICTION),
+        "SGHMC, 10 data": recipes.sghmc(10, STEP_SIZE, FRICTION),
+        "SGHMC, 20 data": recipes.sghmc(20, STEP_SIZE, FRICTION),
+        "EWSG, 2 x 10 data": recipes.ewsg(10, STEP_SIZE, FRICTION),
     }
 
 
@@ -134,10 +134,11 @@ def _results(
 
 
 def _table(outcomes: list[Outcome], passes: int) -> Table:
-    table = Table(title=f"\nPosterior error after {passes} data passes a chain, 32 chains, against NUTS", box=None)
-    table.title_justify = "left"
-    for column in ("method", "steps", "mean error", "sd ratio", "worst sd ratio", "kinetic T", "seconds"):
-        table.add_column(column, justify="left" if column == "method" else "right", header_style="bold")
+    title = f"\nPosterior error after {passes} data passes a chain, against NUTS"
+    table = Table(title=title, box=None, title_justify="left", pad_edge=False)
+    for column in ("method", "steps", "mean error", "sd ratio", "worst", "kinetic T", "seconds"):
+        justify = "left" if column == "method" else "right"
+        table.add_column(column, justify=justify, header_style="bold", no_wrap=True)
     for name, run, errors in outcomes:
         temperature = np.nanmean(run.stats["kinetic_temperature"][run.ok])
         numbers = (errors.mean_rms, errors.sd_ratio_median, errors.sd_ratio_worst, temperature, run.cost.seconds)
@@ -147,30 +148,28 @@ def _table(outcomes: list[Outcome], passes: int) -> Table:
 
 def _explain(console: Console, reference: Reference, target: Target) -> None:
     console.print(
-        "\nmean error: root mean square over coefficients, in posterior sd; sd ratio: median over coefficients, 1 is "
-        "right;\nkinetic T: 1 is right, above it subsampling heats the chain. All rows cost the same number of datum "
-        f"gradients;\nNUTS took {reference.datum_gradients / target.num_data / 4:,.0f} data passes a chain."
+        "\nmean error: root mean square over coefficients, in posterior sd. sd ratio: median over coefficients and the "
+        "worst; 1 is right. kinetic T: 1 is right, above it subsampling heats the chain. All rows cost the same number "
+        f"of datum gradients; NUTS took {reference.datum_gradients / target.num_data / 4:,.0f} data passes a chain."
     )
 
 
 def _figure(reference: Reference, outcomes: list[Outcome], path: Path) -> None:
-    figure, (left, right) = figures.new(columns=2)
     truth = diagnostics.flatten(reference.draws).reshape(-1, reference.mean.size)
-    flat = [diagnostics.flatten(run.good_draws()).reshape(-1, truth.shape[1]) for _, run, _ in outcomes]
-    ratios = [draws.std(0) / truth.std(0) for draws in flat]
+    draws = [diagnostics.flatten(run.good_draws()).reshape(-1, truth.shape[1]) for _, run, _ in outcomes]
+    ratios = [each.std(0) / truth.std(0) for each in draws]
     shown = int(np.argmax(np.abs(ratios[1] - 1)))
     low, high = np.quantile(truth[:, shown], [0.0005, 0.9995])
-    bins = np.linspace(low - 0.3 * (high - low), high + 0.3 * (high - low), 60)
-    left.hist(truth[:, shown], bins, density=True, color="0.85", label="NUTS (reference)")
-    for i, ((name, _, _), draws) in enumerate(zip(outcomes, flat, strict=True)):
-        color, _, line = figures.style(i)
-        density, edges = np.histogram(draws[:, shown], bins, density=True)
-        left.plot((edges[:-1] + edges[1:]) / 2, density, color=color, linestyle=line, label=name, linewidth=1.4)
-    left.set(xlabel=f"coefficient {shown}", ylabel="posterior density", title="The coefficient that SGHMC gets most wrong")
-    left.legend(fontsize=7.5)
-    for i, ((name, _, _), ratio) in enumerate(zip(outcomes, ratios, strict=True)):
-        color, marker, _ = figures.style(i)
-        right.plot(np.sort(ratio), marker=marker, color=color, linestyle="none", markersize=4, label=name)
-    right.axhline(1.0, color="0.6", linewidth=1)
-    right.set(xlabel="coefficients, sorted", ylabel="posterior sd / that of NUTS", title="Spread: 1 is right")
-    figures.save(figure, path)
+    bins = np.linspace(low - 0.4 * (high - low), high + 0.4 * (high - low), 45)
+    with figures.drawing(path, columns=2) as (figure, (left, right)):
+        left.hist(truth[:, shown], bins, density=True, color="0.85", label="NUTS (reference)")
+        for i, outcome in enumerate(outcomes):
+            color, marker, line = figures.style(i)
+            density, _ = np.histogram(draws[i][:, shown], bins, density=True)
+            left.plot((bins[:-1] + bins[1:]) / 2, density, color=color, linestyle=line, linewidth=1.5)
+            right.plot(np.sort(ratios[i]), marker=marker, color=color, linestyle=line, linewidth=0.8, markersize=4)
+            left.plot([], marker=marker, color=color, linestyle=line, markersize=4, label=outcome.name)
+        right.axhline(1.0, color="0.6", linewidth=1)
+        left.set(xlabel=f"coefficient {shown}", ylabel="posterior density", title="Where SGHMC is furthest off")
+        right.set(xlabel="coefficients, sorted", ylabel="posterior sd over that of NUTS", title="Spread: 1 is right")
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8.5)

@@ -1,5 +1,7 @@
 """The look of every figure: one style a method, readable in greyscale, saved as PNG and SVG."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +13,6 @@ _RC = {
     "axes.titlelocation": "left",
     "legend.frameon": False,
     "figure.dpi": 130,
-    "savefig.bbox": "tight",
     "svg.hashsalt": "ewsg",
 }
 
@@ -21,7 +22,7 @@ class Style(NamedTuple):
 
     color: str
     marker: str
-    line: str
+    line: Any
 
 
 _STYLES = (
@@ -29,8 +30,8 @@ _STYLES = (
     Style("#d95f02", "s", "--"),
     Style("#0072b2", "^", "-."),
     Style("#009e73", "D", ":"),
-    Style("#cc79a7", "v", (0, (5, 1))),  # type: ignore[arg-type]
-    Style("#7f7f7f", "P", (0, (3, 1, 1, 1))),  # type: ignore[arg-type]
+    Style("#cc79a7", "v", (0, (5, 1))),
+    Style("#7f7f7f", "P", (0, (3, 1, 1, 1))),
 )
 
 
@@ -39,22 +40,14 @@ def style(index: int) -> Style:
     return _STYLES[index % len(_STYLES)]
 
 
-def new(columns: int = 1, rows: int = 1, width: float = 4.2, height: float = 3.3) -> tuple[Any, Any]:
-    """A figure and its axes, drawn without a screen."""
+@contextlib.contextmanager
+def drawing(path: Path, columns: int = 1, rows: int = 1, width: float = 4.3, height: float = 3.4) -> Iterator[Any]:
+    """Yields (figure, axes), drawn without a screen; writes `path` as PNG and as SVG when the block ends."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_RC):
         figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-        return figure, figure.subplots(rows, columns)
-
-
-def save(figure: Any, path: Path) -> list[Path]:
-    """Writes `path` as PNG and as SVG; returns both."""
-    import matplotlib
-
-    paths = [path.with_suffix(".png"), path.with_suffix(".svg")]
-    with matplotlib.rc_context(_RC):
-        for target in paths:
-            figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
-    return paths
+        yield figure, figure.subplots(rows, columns)
+        figure.savefig(path.with_suffix(".png"))
+        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})

@@ -39,17 +39,19 @@ class Summary:
         from rich.console import Console
         from rich.table import Table
 
-        table = Table(title=self.title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+        table = Table(box=None, header_style="bold", pad_edge=False)
         columns = list(self.parameters)
         for column in columns:
             table.add_column(column, justify="left" if column == "parameter" else "right")
         for row in zip(*self.parameters.values(), strict=True):
             table.add_row(*(_format(column, value) for column, value in zip(columns, row, strict=True)))
         console = Console(width=110, record=True, file=_Nowhere(), highlight=False)
+        console.print(self.title, soft_wrap=True)
         console.print(table)
         if self.hidden:
             console.print(f"... and {self.hidden} more parameters")
-        console.print("   ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items()))
+        numbers = (f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items())
+        console.print(", ".join(numbers), soft_wrap=True)
         for sentence in self.warnings:
             console.print(f"! {sentence}", soft_wrap=True)
         return console.export_text().rstrip()

@@ -301,6 +301,12 @@ def test_slope_interval_covers_at_its_confidence(kind):
     assert np.mean([s.value for s in slopes]) == pytest.approx(-1, abs=0.01)
 
 
+def test_slope_trusts_points_by_their_errors():
+    x = np.array([1.0, 10.0, 100.0, 1000.0])
+    y = np.array([1.0, 0.1, 0.01, 0.1])  # the last one is worthless, and says so
+    assert theory.fit_slope(x, y, error=y * [0.001, 0.001, 0.001, 10.0]).value == pytest.approx(-1, abs=1e-4)
+
+
 def test_slope_widens_where_the_points_leave_the_line():
     x = np.geomspace(1, 100, 6)
     bent = 1 / x * (1 + 0.3 * (np.arange(6) % 2))
@@ -492,6 +498,9 @@ def test_three_terms_are_recovered_from_planted_constants():
     assert all(low < c < high for low, c, high in zip(fit.low, constants, fit.high, strict=True))
     assert all(high - low < 0.3 * c for low, c, high in zip(fit.low, constants, fit.high, strict=True))
     np.testing.assert_allclose([fit.dynamics, fit.subsampling, fit.bias], terms, rtol=0.05)
+    assert 0.4 < fit.misfit < 1.8
+    time, step_size, trace, mse, error = observations
+    assert theory.mse_terms(time, step_size, trace, mse + 0.5 * step_size**4, error).misfit > 5
 
 
 def test_a_missing_term_is_fitted_as_zero_and_full_gradients_leave_c2_open():

@@ -60,8 +60,10 @@ class MseTerms(NamedTuple):
         subsampling: C₂ (h/T)·mean trace, what the noise of the gradients adds.
         bias: C₃ h².
         constants: C₁, C₂, C₃.
-        low: lower ends of their confidence intervals.
+        low: lower ends of their confidence intervals, which take the model for true.
         high: upper ends.
+        misfit: χ² over its degrees of freedom: about 1 when the three terms describe independent observations
+            within their errors, large when they do not.
     """
 
     dynamics: np.ndarray
@@ -70,6 +72,7 @@ class MseTerms(NamedTuple):
     constants: MseConstants
     low: MseConstants
     high: MseConstants
+    misfit: float
 
 
 def squared_errors(
@@ -181,7 +184,10 @@ def mse_terms(
     fits = np.array([_fit(design, sample, covariance) for sample in perturbed])
     low, high = np.quantile(fits, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     as_constants = [MseConstants(*map(float, values)) for values in (constants, low, high)]
-    return MseTerms(*(design * constants).T, *as_constants)
+    terms = design * constants
+    residuals = (mse - np.nansum(terms, axis=1)) / np.sqrt(np.diag(covariance))
+    freedom = max(1, len(mse) - np.count_nonzero(constants > 0))
+    return MseTerms(*terms.T, *as_constants, misfit=float(np.sum(residuals**2) / freedom))
 
 
 def _fit(design: np.ndarray, mse: np.ndarray, covariance: np.ndarray) -> np.ndarray:
