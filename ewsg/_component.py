@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
+import jax.core
 import numpy as np
 
 from .errors import InputError, unknown
@@ -43,7 +43,7 @@ class Function(eqx.Module):
 
 def as_module(function: Callable) -> Callable:
     """`function` itself when it is a pytree already (its arrays are then traced), else wrapped."""
-    return function if isinstance(function, eqx.Module) else Function(function)
+    return function if isinstance(function, eqx.Module) else Function(function)  # pyright: ignore[reportReturnType]
 
 
 def describe(value: Any) -> Any:

@@ -34,11 +34,12 @@ class Chain(NamedTuple):
     directional: Counter
     window: Compensated
     anchor: Position
-    noise_ratio: Scalar
+    noise_ratio: Array
     summary: Any
 
 
-CHAIN_AXES = Chain(SamplerState(0, 0, None), 0, 0, 0, 0, 0, 0, 0)
+_STATE_AXES = SamplerState._make((0, 0, None))
+CHAIN_AXES = Chain._make((_STATE_AXES, *(0,) * 7))
 """All of a chain has a leading axis but the step counter, which all chains share (see `Kick.step`)."""
 
 
@@ -192,7 +193,7 @@ def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[s
     momentum = state.phase.momentum
     if momentum is not None:
         stats["kinetic_temperature"] = _tree.dot(momentum, momentum) / dimension
-    return stats | info.estimate.stats
+    return stats | dict(info.estimate.stats)
 
 
 def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:
@@ -200,7 +201,7 @@ def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Ch
 
     def refresh(chains: Chain) -> Array:
         probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
-        ratio = jax.vmap(sampler.noise_ratio, (0, CHAIN_AXES.state))(probe_keys, chains.state)
+        ratio = jax.vmap(sampler.noise_ratio, (0, _STATE_AXES))(probe_keys, chains.state)
         return jnp.broadcast_to(ratio, chains.noise_ratio.shape).astype(chains.noise_ratio.dtype)
 
     ratio = jax.lax.cond(due, refresh, lambda chains: chains.noise_ratio, carry.chains)

@@ -40,6 +40,7 @@ def make_plan(num_steps: int, discard: float | int, thin: int | None) -> Plan:
     if isinstance(discard, float) and 0 <= discard < 1:
         discard = int(discard * num_steps)
     check_count("sample", "discard", discard, 0)
+    discard = int(discard)
     if discard >= num_steps:
         raise InputError(f"discard={discard} throws away all of the {num_steps} steps: discard fewer, or run longer")
     if thin is None:
@@ -47,7 +48,7 @@ def make_plan(num_steps: int, discard: float | int, thin: int | None) -> Plan:
     check_count("sample", "thin", thin, 1)
     if thin > num_steps - discard:
         raise InputError(f"thin={thin} keeps no draw of the {num_steps - discard} steps after discard: lower it")
-    return Plan(num_steps, int(discard), int(thin))
+    return Plan(num_steps, discard, int(thin))
 
 
 def root_key(seed: int | jax.Array) -> jax.Array:

@@ -4,6 +4,7 @@ An integrator moves the state and asks for a force by describing the `Kick` it i
 with a force. Neither knows the other's kind, so any estimator works with any integrator.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -60,7 +61,7 @@ class EstimateInfo(NamedTuple):
 
     indices: Indices | None
     cost: Cost
-    stats: dict[str, Scalar]
+    stats: Mapping[str, Scalar]
 
 
 class StepInfo(NamedTuple):

@@ -37,7 +37,7 @@ def problem() -> Target:
     """P(benign) from 30 standardised measurements and an intercept, coefficients N(0, 1) a priori."""
     from sklearn.datasets import load_breast_cancer
 
-    features, labels = load_breast_cancer(return_X_y=True)
+    features, labels = (np.asarray(array) for array in load_breast_cancer(return_X_y=True))
     features = (features - features.mean(0)) / features.std(0)
     return models.logistic(models.with_intercept(features.astype(np.float32)), labels, prior_scale=1.0)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_RC = {
+_RC: Any = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,

@@ -99,7 +99,7 @@ class Sampler(AbstractSampler):
 
     @property
     def temperature(self) -> Scalar:
-        return self.integrator.temperature
+        return self.integrator.temperature  # pyright: ignore[reportAttributeAccessIssue]
 
     def num_steps(self, budget: int) -> int:
         left = budget - int(self.prepared.datum_gradients)

@@ -76,7 +76,7 @@ def sample(
         A `Run`. Ctrl-C ends the run early and returns what there is.
     """
     if unknown_options:
-        raise unknown("option of sample", next(iter(unknown_options)), ["init", *sample.__kwdefaults__])
+        raise unknown("option of sample", next(iter(unknown_options)), ["init", *(sample.__kwdefaults__ or ())])
     if isinstance(estimator, Method):
         if integrator is not None:
             raise InputError("give either a recipe or an estimator and an integrator, not both")
@@ -177,6 +177,7 @@ def _run(
     save_to: str | os.PathLike | None,
 ) -> Run:
     """Takes the run from where `before` stands to the end of the plan."""
+    assert before.checkpoint is not None
     carry, keys, limits = before.checkpoint
     record = Record(collector, carry, plan, before)
     clock = time.perf_counter()

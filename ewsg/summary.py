@@ -1,6 +1,7 @@
 """The table and the sentences that a person reads first."""
 
 import dataclasses
+import io
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,7 @@ class Summary:
             table.add_column(column, justify="left" if column == "parameter" else "right")
         for row in zip(*self.parameters.values(), strict=True):
             table.add_row(*(_format(column, value) for column, value in zip(columns, row, strict=True)))
-        console = Console(width=110, record=True, file=_Nowhere(), highlight=False)
+        console = Console(width=110, record=True, file=io.StringIO(), highlight=False)
         console.print(self.title, soft_wrap=True)
         console.print(table)
         if self.hidden:
@@ -57,14 +58,6 @@ class Summary:
         return console.export_text().rstrip()
 
     __repr__ = __str__
-
-
-class _Nowhere:
-    def write(self, text: str) -> None:
-        """Drop the text: the console records it."""
-
-    def flush(self) -> None:
-        """Nothing to flush."""
 
 
 def summarize(run: "Run") -> Summary:

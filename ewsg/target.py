@@ -40,8 +40,8 @@ class Target(eqx.Module):
         >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
         >>> x = jnp.array([0.3, -1.2, 0.8])
         >>> target = ewsg.Target(lambda mu, x: stats.norm.logpdf(x, mu), lambda mu: stats.norm.logpdf(mu), x)
-        >>> float(target.force(jnp.array(0.0), jnp.array([0, 1, 2])))  # the full batch: the full gradient
-        -0.09999...
+        >>> round(float(target.force(jnp.array(0.0), jnp.array([0, 1, 2]))), 3)  # all data: the full gradient
+        -0.1
     """
 
     likelihood: AbstractLikelihood

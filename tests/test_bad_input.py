@@ -33,7 +33,7 @@ CASES = {
     "no arrays": (lambda: target(data={}), "data is empty"),
     "a scalar": (lambda: target(data=(X, np.float32(1))), r"data\[1\] is a scalar"),
     "text": (lambda: target(data=np.array(["a", "b"])), "must be numbers"),
-    "axes that disagree": (lambda: target(data={"x": X, "y": np.zeros(4)}), r"disagree \(data\['x'\]: 5, data\['y'\]: 4"),
+    "axes that disagree": (lambda: target(data={"x": X, "y": np.zeros(4)}), r"disagree .*x.*: 5, .*y.*: 4"),
     "NaN": (lambda: target(data=with_hole(np.nan)), "1 NaN or infinite entries"),
     "inf": (lambda: target(data=with_hole(np.inf)), "1 NaN or infinite entries"),
     "not a function": (lambda: target(3.0), "log_likelihood must be a function"),

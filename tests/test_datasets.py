@@ -330,9 +330,7 @@ def test_importing_is_light():
         "sys.modules['ewsg'] = package; import ewsg.datasets;"
         "sys.exit(str({'jax', 'pandas', 'pooch', 'sklearn'} & set(sys.modules) or ''))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(REPOSITORY / "ewsg")], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", script, str(REPOSITORY / "ewsg")], capture_output=True, text=True)
     assert done.stderr.strip() == ""
 
 
@@ -368,9 +366,7 @@ def test_nothing_is_written_beside_the_users_data(toy, cache, tmp_path, monkeypa
 def test_a_variable_that_names_no_folder_is_an_error(toy, cache, tmp_path, monkeypatch):
     put(cache / "data", toy.path, gzip.compress(CONTENT))
     monkeypatch.setenv("EWSG_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(
-        DataNotFound, match=r"EWSG_DATA names '.*nowhere', which is not a folder: correct it"
-    ) as caught:
+    with pytest.raises(DataNotFound, match=r"EWSG_DATA names '.*nowhere', which is not a folder: correct it") as caught:
         datasets.load("toy")
     assert isinstance(caught.value, FileNotFoundError)
     assert datasets.search_path()[0] == tmp_path / "nowhere"
@@ -530,9 +526,7 @@ def test_the_sentence_prefers_the_users_own_folder(toy, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["pima", *REGRESSION])
 def test_a_set_without_a_publisher_says_what_to_look_for(cache, web, name):
-    with pytest.raises(
-        DataNotFound, match=r"no publisher offers it for download: put there .* GitHub repository"
-    ):
+    with pytest.raises(DataNotFound, match=r"no publisher offers it for download: put there .* GitHub repository"):
         datasets.load(name)
 
 

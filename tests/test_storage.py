@@ -151,7 +151,7 @@ def test_resume_with_another_target_is_refused(saved, gaussian, centres):
     others = {
         "40 data|50 data": ewsg.Target(gaussian_log_likelihood, None, centres[:40]),
         "its data differ": ewsg.Target(gaussian_log_likelihood, None, centres + np.float32(1e-3)),
-        "log_likelihood or log_prior": ewsg.Target(gaussian_log_likelihood, lambda t: -jnp.sum(t - 1) ** 2, centres),
+        "log_likelihood or log_prior": ewsg.Target(gaussian_log_likelihood, lambda t: -(jnp.sum(t - 1) ** 2), centres),
         "do not fit": ewsg.Target(lambda t, c: t["a"] * c[0], None, centres),
     }
     for sentence, target in others.items():

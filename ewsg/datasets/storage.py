@@ -113,7 +113,7 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray] | N
 def keep_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Keep arrays at `path`; a cache that cannot be written to is not an error."""
     with suppress(OSError):
-        _write_atomically(path, lambda stream: np.savez(stream, **arrays))
+        _write_atomically(path, lambda stream: np.savez(stream, **arrays))  # pyright: ignore[reportArgumentType]
 
 
 def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:

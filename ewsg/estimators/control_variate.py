@@ -20,6 +20,7 @@ from .base import AbstractEstimator
 
 _SEARCH_MEMORY = 10
 _LINE_SEARCH_STEPS = 20
+_IDLE_ITERATIONS = 3
 
 
 def _as_arrays(tree: Position) -> Position:
@@ -144,21 +145,23 @@ def _find_mode(
         return jnp.sqrt(_tree.dot(gradient, gradient))
 
     def unfinished(carry: tuple) -> Array:
-        _, _, gradient, _, evaluations, stuck = carry
-        return (norm(gradient) > tolerance * first_norm) & (evaluations < max_passes) & ~stuck
+        _, _, gradient, _, evaluations, idle = carry
+        return (norm(gradient) > tolerance * first_norm) & (evaluations < max_passes) & (idle < _IDLE_ITERATIONS)
 
     def improve(carry: tuple) -> tuple:
-        position, value, gradient, state, evaluations, _ = carry
+        position, value, gradient, state, evaluations, idle = carry
         updates, state = optimizer.update(gradient, state, position, value=value, grad=gradient, value_fn=potential)
         line = state[-1]
-        following = _tree.cast_like((optax.apply_updates(position, updates), line.value, line.grad), carry[:3])
-        idle = (following[1] >= value) & (norm(following[2]) >= norm(gradient))
-        stuck = idle | ~(line.info.decrease_error <= 0)  # rounding errors are larger than what is left to gain
-        position, value, gradient = _tree.where(stuck, carry[:3], following)
-        return position, value, gradient, state, evaluations + line.info.num_linesearch_steps, stuck
+        moved = _tree.cast_like((optax.apply_updates(position, updates), line.value, line.grad), carry[:3])
+        gained = (moved[1] < value) | (norm(moved[2]) < norm(gradient))
+        idle = jnp.where(gained, 0, idle + 1)
+        failed = ~(line.info.decrease_error <= 0)
+        idle = jnp.where(failed, _IDLE_ITERATIONS, idle)
+        position, value, gradient = _tree.where(failed, carry[:3], moved)
+        return position, value, gradient, state, evaluations + line.info.num_linesearch_steps, idle
 
     value, gradient = jax.value_and_grad(potential)(start)
     first_norm = norm(gradient)
-    carry = (start, value, gradient, optimizer.init(start), jnp.int32(1), jnp.array(False))
+    carry = (start, value, gradient, optimizer.init(start), jnp.int32(1), jnp.int32(0))
     position, value, _, _, evaluations, _ = jax.lax.while_loop(unfinished, improve, carry)
     return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(value), leaf, jnp.nan), position), evaluations

@@ -132,7 +132,7 @@ class Exponential(AbstractMinibatch):
     ) -> tuple[Candidate, dict[str, Array]]:
         """Alg. 1, inner loop. Minibatch m has key fold(key, m); it does not depend on what was accepted before."""
         length = self.chain_length
-        start = self._draw(_random.fold(key, 0), target) if self.restart else state
+        start = self._draw(_random.fold(key, 0), target) if self.restart else jnp.asarray(state)
 
         def candidate(indices: Indices) -> Candidate:
             force = target.force(kick.position, indices)

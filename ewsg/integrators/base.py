@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
 from jaxtyping import Array, Int
@@ -31,10 +31,11 @@ class AbstractIntegrator(Component):
 
     has_momentum: ClassVar[bool]
     step_size: eqx.AbstractVar[float | Schedule]
-    temperature: eqx.AbstractVar[float]
-    units: eqx.AbstractVar[str]
+    if not TYPE_CHECKING:  # a type checker would place them before the subclass's own settings
+        temperature: eqx.AbstractVar[float]
+        units: eqx.AbstractVar[str]
 
-    def __check_init__(self):
+    def __check_init__(self: Any):
         if not callable(self.step_size):
             check_positive(type(self).__name__, "step_size", self.step_size)
         check_positive(type(self).__name__, "temperature", self.temperature)

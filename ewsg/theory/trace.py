@@ -106,7 +106,7 @@ def _replicates(sampler: Sampler, keys: Key, positions: Position, num_replicates
         phase = sampler.integrator.init(key_phase, position)
         if phase.momentum is not None:
             thermal = _random.normal_like(key_momentum, position)
-            phase = phase._replace(momentum=_tree.scaled(jnp.sqrt(sampler.integrator.temperature), thermal))
+            phase = phase._replace(momentum=_tree.scaled(jnp.sqrt(sampler.temperature), thermal))
         estimator_state = sampler.estimator.init(key_estimator, sampler.target, position)
         state = SamplerState(phase, estimator_state, jnp.int32(0))
         return jax.vmap(lambda k: sampler.step(k, state)[1].force)(_random.split(key_steps, num_replicates))

@@ -1,0 +1,247 @@
+"""Firefly Monte Carlo: exact draws from a few likelihoods a step, where a lower bound of the likelihood is known."""
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from .. import _random, _tree
+from .._accumulate import Compensated
+from .._component import check_count, check_positive
+from .._types import Batch, Indices, Key, Position, Scalar
+from ..contract import Cost, EstimateInfo, StepInfo
+from ..errors import InputError
+from ..integrators.base import Phase
+from ..sampler import AbstractKernel, AbstractSampler, SamplerState
+from ..target import Target
+from ._check import check_bound
+from ._table import Table
+from .bounds import AbstractBound
+
+_VIOLATION = 64.0
+_FIRST_BLOCK = 16_384
+
+
+class FlyMC(AbstractKernel):
+    r"""Firefly Monte Carlo (Maclaurin and Adams 2015), with random-walk proposals; exact for any step size.
+
+    Each datum gets an indicator z_i, bright (1) or dark (0), such that the marginal law of θ is the posterior:
+
+    p(θ, z) ∝ π(θ) Π_i (L_i(θ) − B_i(θ))^{z_i} B_i(θ)^{1 − z_i},   0 < B_i ≤ L_i,
+
+    π, L_i and B_i all to the power 1/T. One iteration leaves this law unchanged in two moves:
+
+    1. z_i of `resample` data, drawn without replacement, from P(z_i = 1 | θ) = 1 − B_i/L_i;
+    2. θ' = θ + step_size·ξ, ξ ~ N(0, I), accepted with probability min{1, p(θ', z)/p(θ, z)}, where
+       log p(θ, z) = log π + Σ_i log B_i + Σ_{bright} log(L_i/B_i − 1): the first sum is O(1), the second needs only the
+       bright data.
+
+    The work of an iteration grows with `resample` and with the number of bright data, not with n. Memory is O(n) a
+    chain, 8 bytes a datum: the method has an indicator for every datum.
+
+    Cost: what is counted as "datum gradients" are here **likelihoods of one datum**, as the paper counts data used:
+    `resample` + (bright data) an iteration; n for the indicators at the start, counted in the first iteration; and what
+    the bound needed before it. How much a budget pays for is only known afterwards: give `num_steps`.
+    Stats: `acceptance`, `bright` (bright data), `bound_violations` (evaluations that found B_i above L_i by more than
+    rounding: where it is not 0 the draws are not exact).
+
+    Args:
+        bound: B_i, a lower bound of the likelihood (`ewsg.kernels.LogisticBound`, `GaussianTaylorBound`, or your own).
+        step_size: standard deviation of the proposal, the same for all parameters.
+        resample: data whose indicators are drawn anew each iteration: a share of all (below 1.0), or a whole number.
+        temperature: T.
+        block_size: bright data evaluated at a time; a matter of speed only.
+
+    References:
+        D. Maclaurin and R. Adams, Firefly Monte Carlo: exact MCMC with subsets of data, UAI 2014, IJCAI 2015.
+
+    Example:
+        >>> import jax.numpy as jnp, numpy as np, ewsg
+        >>> from ewsg.kernels import FlyMC, LogisticBound
+        >>> features = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> target = ewsg.models.logistic(features, features[:, 0] > 0.3)
+        >>> run = ewsg.sample(target, FlyMC(LogisticBound(), step_size=0.2), init=jnp.zeros(2), num_steps=500)
+        >>> bool(run.stats["bright"].mean() < 100), float(run.stats["bound_violations"].max())
+        (True, 0.0)
+    """
+
+    bound: AbstractBound
+    step_size: float
+    resample: float | int = eqx.field(static=True, default=0.1)
+    temperature: float = 1.0
+    block_size: int = eqx.field(static=True, default=256)
+
+    def __check_init__(self):
+        if not isinstance(self.bound, AbstractBound):
+            raise InputError(f"FlyMC: bound must be a lower bound of ewsg.kernels, not {self.bound!r}")
+        check_positive("FlyMC", "step_size", self.step_size)
+        check_positive("FlyMC", "temperature", self.temperature)
+        check_count("FlyMC", "block_size", self.block_size, 1)
+        check_positive("FlyMC", "resample", self.resample)
+        if isinstance(self.resample, float) and self.resample > 1:
+            raise InputError(f"FlyMC: resample={self.resample} is no share: give one up to 1.0, or a whole number")
+
+    def bind(self, target: Target) -> "FireflySampler":
+        n = target.num_data
+        count = math.ceil(self.resample * n) if isinstance(self.resample, float) else self.resample
+        check_count("FlyMC", "resample", count, 1)
+        if count > n:
+            raise InputError(f"FlyMC: resample={count} is more than the {n} data: resample fewer")
+        bound, statistics, cost = self.bound.prepare(target)
+        return FireflySampler(target, self, bound, statistics, int(count), cost)
+
+
+class Fireflies(NamedTuple):
+    """What a chain carries beside its position: who is bright, and log p(θ, z) in two parts."""
+
+    table: Table
+    base: Float[Array, ""]
+    bright_sum: Compensated
+
+
+class Excess(NamedTuple):
+    """(ℓ_i − log B_i)/T for a batch, at least its rounding error; and where the bound was violated."""
+
+    value: Float[Array, " b"]
+    violated: Bool[Array, " b"]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class FireflySampler(AbstractSampler):
+    """`FlyMC` for a target, its bound prepared."""
+
+    target: Target
+    kernel: FlyMC
+    bound: AbstractBound
+    statistics: Any
+    num_resampled: int = dataclasses.field(metadata={"static": True})
+    prepared: Cost = dataclasses.field(metadata={"static": True})
+
+    def init(self, key: Key, position: Position) -> SamplerState:
+        """All indicators are drawn given θ: n evaluations."""
+        dtype = _dtype(position)
+        n = self.target.num_data
+        size = min(n, _FIRST_BLOCK)
+        blocks = -(-n // size)
+        indices = jnp.minimum(jnp.arange(blocks * size, dtype=jnp.int32), n - 1).reshape(blocks, size)
+        excess = jax.lax.map(lambda block: self._excess(position, self.target.data.take(block)).value, indices)
+        excess = excess.reshape(-1)[:n]
+        bright = exponential(key, (n,), dtype) < excess
+        table = Table.of(bright, self.kernel.block_size)
+        total = self._bright_sum(position, table)[0]
+        return SamplerState(Phase(position, None), Fireflies(table, self._base(position), total), jnp.int32(0))
+
+    def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
+        key_data, key_bright, key_move, key_accept = _random.split(key, 4)
+        position, dtype = state.phase.position, _dtype(state.phase.position)
+        indices = _random.distinct_indices(key_data, self.target.num_data, self.num_resampled)
+        fireflies, violations = self._resample(key_bright, position, state.estimator, indices)
+        noise = _random.normal_like(key_move, position)
+        proposal = _tree.cast_like(_tree.add_scaled(position, self.kernel.step_size, noise), position)
+        base = self._base(proposal)
+        total, more = self._bright_sum(proposal, fireflies.table)
+        log_ratio = (base - fireflies.base) + _difference(total, fireflies.bright_sum)
+        accept = -exponential(key_accept, (), dtype) < log_ratio  # not where it is NaN
+        moved = _tree.where(accept, (proposal, base, total), (position, fireflies.base, fireflies.bright_sum))
+        stats = {
+            "acceptance": jnp.where(jnp.isnan(log_ratio), 0, jnp.exp(jnp.minimum(log_ratio, 0))).astype(dtype),
+            "bright": fireflies.table.num_bright.astype(dtype),
+            "bound_violations": (violations + more).astype(dtype),
+        }
+        start = jnp.where(state.step == 0, self.target.num_data, 0)
+        cost = Cost(start + self.num_resampled + fireflies.table.num_bright)
+        after = SamplerState(Phase(moved[0], None), Fireflies(fireflies.table, *moved[1:]), state.step + 1)
+        return after, StepInfo(None, None, EstimateInfo(indices, cost, stats))
+
+    @property
+    def temperature(self) -> Scalar:
+        return self.kernel.temperature
+
+    def num_steps(self, budget: int) -> int:
+        raise InputError(
+            "how many steps of FlyMC a budget pays for depends on how many data are bright: give num_steps="
+        )
+
+    def preparation_cost(self) -> Cost:
+        return self.prepared
+
+    def check(self, positions: Position) -> None:
+        """Refuse a bound that is above the likelihood, or whose sum is wrong, near the (stacked) starting points."""
+        check_bound(self.target, self.bound, self.statistics, positions, self.kernel.step_size)
+
+    def _resample(
+        self, key: Key, position: Position, fireflies: Fireflies, indices: Indices
+    ) -> tuple[Fireflies, Array]:
+        """New indicators of the given data, and the violations met."""
+        excess, violated = self._excess(position, self.target.data.take(indices))
+        bright = exponential(key, indices.shape, excess.dtype) < excess
+        before = fireflies.table.is_bright(indices)
+        weights = log_expm1(excess)
+        change = jnp.sum(jnp.where(bright & ~before, weights, 0) - jnp.where(before & ~bright, weights, 0))
+        table = fireflies.table.switched(indices, bright)
+        return Fireflies(table, fireflies.base, fireflies.bright_sum.add(change)), jnp.sum(violated, dtype=jnp.int32)
+
+    def _base(self, position: Position) -> Float[Array, ""]:
+        """(log π + Σ_i log B_i)/T, up to a constant."""
+        total = self.target.log_prior(position) + self.bound.log_bound_sum(position, self.statistics)
+        return (total / self.kernel.temperature).astype(_dtype(position))
+
+    def _bright_sum(self, position: Position, table: Table) -> tuple[Compensated, Array]:
+        """Σ_{bright} log(L_i/B_i − 1), and the violations met, in as many blocks as it takes.
+
+        Under `vmap` a loop selects its whole carry, so that only three scalars are in it, and never the table.
+        """
+        size = self.kernel.block_size
+
+        def add(carry: tuple) -> tuple:
+            number, total, violations = carry
+            indices, is_bright = table.listed(number, size)
+            excess, violated = self._excess(position, self.target.data.take(indices))
+            term = jnp.sum(jnp.where(is_bright, log_expm1(excess), 0))
+            return number + 1, total.add(term), violations + jnp.sum(is_bright & violated, dtype=jnp.int32)
+
+        zero = Compensated.zeros(jnp.zeros((), _dtype(position)))
+        carry = (jnp.int32(0), zero, jnp.int32(0))
+        return jax.lax.while_loop(lambda carry: carry[0] * size < table.num_bright, add, carry)[1:]
+
+    def _excess(self, position: Position, batch: Batch) -> Excess:
+        """Where ℓ or log B is not finite the excess is 0: such a datum cannot be bright, such a proposal is rejected.
+
+        At least the rounding error of ℓ − log B counts as excess: else a datum that is bright could be found to have
+        none when it is evaluated again, and the chain would stand still.
+        """
+        value, rounding = self.bound.gap(position, batch, self.target.likelihood)
+        finite = jnp.isfinite(value)
+        violated = finite & (value < -_VIOLATION * rounding)
+        value = jnp.where(finite, jnp.maximum(value, rounding), 0)
+        return Excess((value / self.kernel.temperature).astype(_dtype(position)), violated)
+
+
+def exponential(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+    """Standard exponential variates, right in relative terms near 0 and in the tail, where a float's uniform is coarse.
+
+    A uniform float32 is a multiple of 2^−23: P(uniform < 10^−8) would be 10^−7. Two of them make one with twice the
+    digits; the second half of the unit interval is measured from its end.
+    """
+    coarse, fine = _random.uniform(key, (2, *shape), dtype)
+    eps = jnp.finfo(dtype).eps
+    from_zero, from_one = coarse + eps * fine, (1 - eps - coarse) + eps * (1 - fine)
+    return jnp.where(coarse < 0.5, -jnp.log1p(-from_zero), -jnp.log(from_one))
+
+
+def log_expm1(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """log(e^x − 1) for x ≥ 0 of any size; −∞ at 0."""
+    return x + jnp.log(-jnp.expm1(-x))
+
+
+def _difference(one: Compensated, other: Compensated) -> Float[Array, ""]:
+    return (one.high - other.high) + (one.low - other.low)
+
+
+def _dtype(position: Position) -> jnp.dtype:
+    return jax.tree.leaves(position)[0].dtype
