@@ -29,6 +29,7 @@ class Kick(NamedTuple):
         step: how many steps came before; the same number for all chains, so that what happens every k-th step is done
             only then.
         metric: diagonal preconditioner P of the update, which is then h·P·force + noise_scale·√P·ξ; None is P = I.
+        factor: what the friction of one kick is worth in this integrator's step, relative to Euler–Maruyama.
     """
 
     position: Position
@@ -40,6 +41,7 @@ class Kick(NamedTuple):
     temperature: Scalar
     step: Int[Array, ""] | int = 0
     metric: Position | None = None
+    factor: Scalar = 1.0
 
     def whiten(self, force: Position) -> Position:
         """The force's part of the update in units of the injected noise: (h / noise_scale) √P · force."""

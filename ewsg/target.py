@@ -57,6 +57,12 @@ class Target(eqx.Module):
         self.log_prior = as_module(log_prior or flat)
         self.data = Dataset(data)
 
+    def __hash__(self) -> int:  # by identity, so that users can jit its methods
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
     @property
     def num_data(self) -> int:
         """n."""

@@ -1,12 +1,16 @@
 """The role of an integrator: move the state by one step, asking for forces where it needs them."""
 
 import abc
+import dataclasses
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from .. import _random, _tree, schedules
 from .._component import Component, check_choice, check_positive
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import EstimateInfo, Kick, Scales, StepInfo
@@ -20,6 +24,22 @@ class Phase(NamedTuple):
 
     position: Position
     momentum: Position | None
+
+
+def start_momentum(key: Key, position: Position, temperature: Scalar, how: str) -> Phase:
+    """`position` with a momentum drawn from N(0, T I) ("thermal"), or at rest ("zero")."""
+    if how == "zero":
+        return Phase(position, _tree.zeros_like(position))
+    return Phase(position, _tree.scaled(jnp.sqrt(temperature), _random.normal_like(key, position)))
+
+
+def friction_in_sum_units(integrator: Any, num_data: int) -> Any:
+    """An integrator with a friction, from mean units to sum units: h_sum = h_mean/√n, γ_sum = γ_mean·√n."""
+    if integrator.units == "sum":
+        return integrator
+    root = math.sqrt(num_data)
+    step_size = schedules.scale(integrator.step_size, 1 / root)
+    return dataclasses.replace(integrator, step_size=step_size, friction=integrator.friction * root, units="sum")
 
 
 class AbstractIntegrator(Component):

@@ -1,7 +1,5 @@
 """Underdamped Langevin dynamics, as the paper discretises it: SGHMC when the force is stochastic."""
 
-import dataclasses
-import math
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -12,7 +10,7 @@ from .. import _random, _tree, schedules
 from .._component import check_choice, check_positive
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction, Phase
+from .base import AbstractIntegrator, ForceFunction, Phase, friction_in_sum_units, start_momentum
 
 
 class Underdamped(AbstractIntegrator):
@@ -43,10 +41,7 @@ class Underdamped(AbstractIntegrator):
         check_choice("Underdamped", "momentum", self.momentum, ("thermal", "zero"))
 
     def init(self, key: Key, position: Position) -> Phase:
-        if self.momentum == "zero":
-            return Phase(position, _tree.zeros_like(position))
-        thermal = _random.normal_like(key, position)
-        return Phase(position, _tree.scaled(jnp.sqrt(self.temperature), thermal))
+        return start_momentum(key, position, self.temperature, self.momentum)
 
     def step(
         self,
@@ -72,11 +67,7 @@ class Underdamped(AbstractIntegrator):
         return Scales(h, jnp.sqrt(2 * self.friction * self.temperature * h))
 
     def in_sum_units(self, num_data: int) -> "Underdamped":
-        if self.units == "sum":
-            return self
-        root = math.sqrt(num_data)
-        step_size = schedules.scale(self.step_size, 1 / root)
-        return dataclasses.replace(self, step_size=step_size, friction=self.friction * root, units="sum")
+        return friction_in_sum_units(self, num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
         h = schedules.at(self.step_size, jnp.int32(0))
