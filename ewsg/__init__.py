@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import collect, datasets, diagnostics, errors, models, recipes, schedules
-    from .estimators import Exponential, Full, Reshuffled, Uniform
-    from .integrators import Overdamped, Underdamped
+    from . import collect, datasets, diagnostics, errors, models, recipes, schedules, theory
+    from .estimators import SMS, SVRG, Clustered, ControlVariate, Exponential, Full, Paired, Reshuffled, Uniform
+    from .integrators import BAOAB, UBU, Overdamped, Underdamped
     from .result import Run
     from .sampler import Sampler, compose
     from .sampling import resume, sample
@@ -16,13 +16,20 @@ if TYPE_CHECKING:
     from .target import Target
 
 _HOME = {
+    "BAOAB": "integrators",
+    "Clustered": "estimators",
+    "ControlVariate": "estimators",
     "Exponential": "estimators",
     "Full": "estimators",
     "Overdamped": "integrators",
+    "Paired": "estimators",
     "Reshuffled": "estimators",
     "Run": "result",
+    "SMS": "estimators",
+    "SVRG": "estimators",
     "Sampler": "sampler",
     "Target": "target",
+    "UBU": "integrators",
     "Underdamped": "integrators",
     "Uniform": "estimators",
     "compose": "sampler",
@@ -30,12 +37,19 @@ _HOME = {
     "resume": "sampling",
     "sample": "sampling",
 }
-_MODULES = ("collect", "datasets", "diagnostics", "errors", "models", "recipes", "schedules")
+_MODULES = ("collect", "datasets", "diagnostics", "errors", "models", "recipes", "schedules", "theory")
 
 __all__ = [
+    "BAOAB",
+    "SMS",
+    "SVRG",
+    "UBU",
+    "Clustered",
+    "ControlVariate",
     "Exponential",
     "Full",
     "Overdamped",
+    "Paired",
     "Reshuffled",
     "Run",
     "Sampler",
@@ -53,6 +67,7 @@ __all__ = [
     "resume",
     "sample",
     "schedules",
+    "theory",
 ]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import InputError, unknown
 
+_DESCRIBED_ENTRIES = 10_000
 _REGISTRY: dict[str, type["Component"]] = {}
 
 
@@ -54,10 +55,16 @@ def describe(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if callable(value):
-        return {"$function": getattr(value, "__qualname__", type(value).__name__)}
-    if isinstance(value, tuple | list):
+        return {"$opaque": getattr(value, "__qualname__", type(value).__name__)}
+    if isinstance(value, dict):
+        return {"$dict": {name: describe(entry) for name, entry in value.items()}}
+    if isinstance(value, list):
+        return {"$list": [describe(entry) for entry in value]}
+    if isinstance(value, tuple):
         return [describe(entry) for entry in value]
     array = np.asarray(value)
+    if array.dtype == object or array.size > _DESCRIBED_ENTRIES:
+        return {"$opaque": f"{type(value).__name__} of {array.size:,} entries" if array.ndim else type(value).__name__}
     return array.item() if array.ndim == 0 else {"$array": array.tolist(), "dtype": str(array.dtype)}
 
 
@@ -69,10 +76,14 @@ def rebuild(config: Any, role: str) -> Any:
         return config
     if "$array" in config:
         return np.asarray(config["$array"], config["dtype"])
-    if "$function" in config:
+    if "$dict" in config:
+        return {name: rebuild(value, role) for name, value in config["$dict"].items()}
+    if "$list" in config:
+        return [rebuild(value, role) for value in config["$list"]]
+    if "$opaque" in config:
         raise InputError(
-            f"the saved {role} has a Python function ({config['$function']}) among its settings, which a file cannot "
-            f"hold: pass {role}= again"
+            f"the saved {role} has a setting ({config['$opaque']}) that the file does not hold, a Python object or a "
+            f"large array: pass {role}= again"
         )
     if config["component"] not in _REGISTRY:
         raise InputError(f"the saved {role} {config['component']!r} is not defined here: pass {role}= again")

@@ -60,8 +60,8 @@ def categorical(key: Key, log_weights: Float[Array, " k"]) -> Int[Array, ""]:
     return jax.random.categorical(key, log_weights)
 
 
-def indices(key: Key, num_data: int, batch_size: int) -> Indices:
-    """`batch_size` independent uniform indices in [0, num_data): with replacement.
+def indices(key: Key, num_data: Int[Array, " b"] | int, batch_size: int) -> Indices:
+    """`batch_size` independent uniform indices in [0, num_data): with replacement; each entry may have its own bound.
 
     ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64.
     """

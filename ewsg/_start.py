@@ -19,13 +19,17 @@ _DEFAULT_DRAWS = 1_000
 _CHECKED_VALUES = 4_000_000
 
 
-def count_steps(sampler: AbstractSampler, num_steps: int | None, data_passes: float | None) -> int:
-    """The length of a run, from whichever of the two the caller gave."""
+def count_steps(
+    sampler: AbstractSampler, num_steps: int | None, data_passes: float | None, *, resumed: bool = False
+) -> int:
+    """The length of a run, or of its continuation, from whichever of the two the caller gave."""
     if num_steps is not None and data_passes is not None:
         raise InputError("give num_steps= or data_passes=, not both: each fixes the length of the run")
     if data_passes is not None:
         check_positive("sample", "data_passes", data_passes)
-        num_steps = sampler.num_steps(round(data_passes * sampler.target.num_data))
+        budget = round(data_passes * sampler.target.num_data)
+        paid = int(sampler.preparation_cost().datum_gradients) if resumed else 0
+        num_steps = sampler.num_steps(budget + paid)
         if num_steps < 1:
             raise InputError(f"data_passes={data_passes} pays for no step: raise it, or take a smaller batch")
     num_steps = _DEFAULT_STEPS if num_steps is None else num_steps

@@ -1,4 +1,4 @@
-"""`ewsg demo`: a Bayesian logistic regression, four samplers at equal cost, and how far each is from the truth.
+"""`ewsg demo`: a Bayesian logistic regression, six samplers at equal cost, and how far each is from the truth.
 
 The data are the breast-cancer measurements that ship inside scikit-learn, so that nothing is downloaded.
 """
@@ -34,12 +34,12 @@ class Outcome(NamedTuple):
 
 
 def problem() -> Target:
-    """P(benign) from 30 standardised measurements and an intercept, coefficients N(0, 1) a priori."""
+    """P(benign) from 30 standardised measurements and an intercept, coefficients N(0, 0.3²) a priori."""
     from sklearn.datasets import load_breast_cancer
 
     features, labels = (np.asarray(array) for array in load_breast_cancer(return_X_y=True))
     features = (features - features.mean(0)) / features.std(0)
-    return models.logistic(models.with_intercept(features.astype(np.float32)), labels, prior_scale=1.0)
+    return models.logistic(models.with_intercept(features.astype(np.float32)), labels, prior_scale=0.3)
 
 
 def methods() -> dict[str, recipes.Method]:
@@ -49,6 +49,8 @@ def methods() -> dict[str, recipes.Method]:
         "SGHMC, 10 data": recipes.sghmc(10, STEP_SIZE, FRICTION),
         "SGHMC, 20 data": recipes.sghmc(20, STEP_SIZE, FRICTION),
         "EWSG, 2 x 10 data": recipes.ewsg(10, STEP_SIZE, FRICTION),
+        "paired, 2 x 10 data": recipes.paired(10, STEP_SIZE, FRICTION),
+        "paired, sequential": recipes.paired(10, STEP_SIZE, FRICTION, rule="sequential"),
     }
 
 
@@ -68,9 +70,9 @@ def main(out: str | Path = "ewsg-demo", seed: int = 0, quick: bool = False) -> d
     dimension = target.data.arrays.shape[1]
     console.print(f"Breast-cancer data: {target.num_data} patients, {dimension} coefficients. Reference: NUTS ...")
     draws = 200 if quick else 1000
-    reference = nuts(target, jnp.zeros(dimension), num_warmup=draws // 2, num_draws=draws, seed=seed)
+    reference = nuts(target, jnp.zeros(dimension), num_warmup=300, num_draws=draws, seed=seed)
     console.print(f"  {reference.seconds:.0f} s, smallest effective sample size {reference.ess:,.0f}")
-    passes = 60 if quick else 600
+    passes = 30 if quick else 300
     outcomes = []
     for name, method in methods().items():
         run = sample(target, method, init=jnp.zeros(dimension), num_chains=32, data_passes=passes, seed=seed)

@@ -8,9 +8,18 @@ Example:
 
 from typing import NamedTuple
 
-from ._types import Schedule
-from .estimators import AbstractEstimator, Exponential, Full, Uniform
-from .integrators import AbstractIntegrator, Overdamped, Underdamped
+from ._types import Position, Schedule
+from .estimators import (
+    SVRG,
+    AbstractEstimator,
+    Clustered,
+    ControlVariate,
+    Exponential,
+    Full,
+    Paired,
+    Uniform,
+)
+from .integrators import BAOAB, AbstractIntegrator, Overdamped, Underdamped
 
 
 class Method(NamedTuple):
@@ -55,3 +64,31 @@ def ewsg_overdamped(
 ) -> Method:
     """EWSG for overdamped Langevin, App. E."""
     return Method(Exponential(batch_size, chain_length, x=x), Overdamped(step_size, temperature))
+
+
+def paired(
+    batch_size: int, step_size: float | Schedule, friction: float, rule: str = "weight", temperature: float = 1.0
+) -> Method:
+    """Paired selection, ours: 2·batch_size data a step, under BAOAB."""
+    return Method(Paired(batch_size, rule), BAOAB(step_size, friction, temperature))
+
+
+def svrg_ld(batch_size: int, step_size: float | Schedule, period: int, temperature: float = 1.0) -> Method:
+    """SVRG-LD (Dubey et al. 2016): overdamped, with a control variate anchored anew every `period` steps."""
+    return Method(SVRG(Uniform(batch_size), period), Overdamped(step_size, temperature))
+
+
+def cp_sghmc(
+    num_clusters: int,
+    draws_per_cluster: int,
+    step_size: float | Schedule,
+    friction: float,
+    temperature: float = 1.0,
+) -> Method:
+    """CP-SGHMC (Fu and Zhang 2017): minibatches stratified by k-means clusters of the data."""
+    return Method(Clustered(num_clusters, draws_per_cluster), Underdamped(step_size, friction, temperature))
+
+
+def sgld_cv(batch_size: int, step_size: float | Schedule, start: Position, temperature: float = 1.0) -> Method:
+    """SGLD with control variates at the mode (Baker et al. 2019), searched from `start`."""
+    return Method(ControlVariate(Uniform(batch_size), start=start), Overdamped(step_size, temperature))

@@ -159,7 +159,7 @@ def resume(
     check_same_target(old.fingerprint, target)
     if num_steps is None and data_passes is None:
         raise InputError("resume needs num_steps= or data_passes=: how much further to go")
-    further = count_steps(sampler, num_steps, data_passes)
+    further = count_steps(sampler, num_steps, data_passes, resumed=True)
     plan = Plan(settings["num_steps"] + further, settings["discard"], settings["thin"])
     if save_to is not None:
         storage.check_writable(save_to)

@@ -24,10 +24,16 @@ ESTIMATORS = {
     "streamed": ewsg.Exponential(1, 3, x="zero", evaluate="streamed"),
     "carried": ewsg.Exponential(1, 2, x="zero", restart=False),
     "exact": ewsg.Exponential(1, x="zero", exact=True),
+    "weight": ewsg.Paired(2),
+    "select": ewsg.Paired(2, "select"),
+    "sequential": ewsg.Paired(2, "sequential", replace=False),
+    "sms": ewsg.SMS(3),
 }
 INTEGRATORS = {
     "underdamped": ewsg.Underdamped(step_size=0.01, friction=10.0),
     "overdamped": ewsg.Overdamped(step_size=0.002),
+    "baoab": ewsg.BAOAB(step_size=0.01, friction=10.0),
+    "ubu": ewsg.UBU(step_size=0.01, friction=10.0, temperature=0.5),
     "scheduled": ewsg.Underdamped(ewsg.schedules.Polynomial(0.01), friction=10.0, temperature=0.5),
 }
 
@@ -56,7 +62,7 @@ def test_compiled_equals_eager(gaussian, estimator, integrator):
     sampler = ewsg.compose(gaussian, choice, INTEGRATORS[integrator])
     positions = jnp.zeros((CHAINS, 2))
     compiled = jax.jit(advance)(sampler, jax.random.key(1), positions)
-    with jax.disable_jit():
+    with jax.disable_jit(), jax.debug_key_reuse(False):
         eager = advance(sampler, jax.random.key(1), positions)
     differs = np.zeros(CHAINS, bool)
     for one, other in zip(jax.tree.leaves(compiled), jax.tree.leaves(eager), strict=True):

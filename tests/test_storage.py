@@ -12,6 +12,8 @@ import ewsg
 from ewsg import storage
 
 METHODS = {
+    "paired": (ewsg.Paired(3), ewsg.BAOAB(step_size=0.01, friction=5.0)),
+    "sms": (ewsg.SMS(7), ewsg.UBU(step_size=0.01, friction=5.0)),
     "full": (ewsg.Full(), ewsg.Underdamped(step_size=0.01, friction=5.0)),
     "uniform": (ewsg.Uniform(3, replace=False), ewsg.Overdamped(step_size=1e-3)),
     "reshuffled": (ewsg.Reshuffled(7), ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.3)),
@@ -171,6 +173,48 @@ def test_resume_needs_what_a_file_cannot_hold(gaussian, tmp_path):
     equal(ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=estimator).draws, whole.draws)
     with pytest.raises(ewsg.errors.InputError, match="another estimator"):
         ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=ewsg.Reshuffled(2))
+
+
+@pytest.mark.parametrize("kind", [dict, list, tuple, Pair])
+def test_settings_that_are_pytrees(centres, tmp_path, kind):
+    """An anchor or a starting point among the settings of an estimator comes back as it was."""
+
+    def log_likelihood(params, centre):
+        return -jnp.log1p(sum(jnp.sum((leaf - centre[0]) ** 2) for leaf in jax.tree.leaves(params)))
+
+    target = ewsg.Target(log_likelihood, None, centres)
+    a, b = jnp.array(1.0), {"c": jnp.array([2.0])}
+    start = {dict: {"a": a, "b": b}, list: [a, b], tuple: (a, b), Pair: Pair(a, b)}[kind]
+    estimator = ewsg.ControlVariate(ewsg.Uniform(3), start=start)
+    options = {"init": start, "num_chains": 2, "discard": 0, "thin": 1}
+    integrator = ewsg.Underdamped(step_size=0.02, friction=4.0)
+    whole = ewsg.sample(target, estimator, integrator, num_steps=30, **options)
+    ewsg.sample(target, estimator, integrator, num_steps=17, **options).save(tmp_path / "run.npz")
+    resumed = ewsg.resume(tmp_path / "run.npz", target, num_steps=13, like=start if kind is Pair else None)
+    equal(resumed.draws, whole.draws)
+
+
+def test_large_arrays_among_the_settings_stay_out_of_the_file(tmp_path):
+    labels = np.arange(20_000) % 3
+    target = ewsg.Target(lambda p, x: -0.5 * (p - x) ** 2, None, np.zeros(20_000, np.float32))
+    integrator = ewsg.Underdamped(1e-3, 50.0)
+    options = {"init": jnp.array(0.0), "num_chains": 1, "discard": 0, "thin": 1}
+    run = ewsg.sample(target, ewsg.Clustered(labels=labels), integrator, num_steps=5, **options)
+    run.save(tmp_path / "run.npz")
+    with pytest.raises(ewsg.errors.InputError, match="pass estimator= again"):
+        ewsg.resume(tmp_path / "run.npz", target, num_steps=5)
+    again = ewsg.resume(tmp_path / "run.npz", target, num_steps=5, estimator=ewsg.Clustered(labels=labels))
+    assert again.draws.shape == (1, 10)
+
+
+def test_preparation_is_paid_once(gaussian, tmp_path):
+    """20 + 20 data passes with a mode search cost 40, not 40 less the search."""
+    estimator = ewsg.ControlVariate(ewsg.Uniform(5), start=jnp.zeros(2))
+    options = {"init": jnp.zeros(2), "discard": 0, "thin": 1}
+    run = ewsg.sample(gaussian, estimator, ewsg.Underdamped(0.01, 5.0), data_passes=20, **options)
+    run.save(tmp_path / "run.npz")
+    assert run.cost.data_passes == 20
+    assert ewsg.resume(tmp_path / "run.npz", gaussian, data_passes=20).cost.data_passes == 40
 
 
 def test_half_precision_survives(centres, tmp_path):

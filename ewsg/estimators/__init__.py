@@ -1,9 +1,25 @@
 """Which data: estimators of the force from a few of the n data."""
 
 from .base import AbstractEstimator
+from .clustered import Clustered
+from .control_variate import ControlVariate
 from .exponential import Exponential
 from .full import Full
+from .paired import Paired
 from .reshuffled import Reshuffled
+from .sms import SMS
+from .svrg import SVRG
 from .uniform import Uniform
 
-__all__ = ["AbstractEstimator", "Exponential", "Full", "Reshuffled", "Uniform"]
+__all__ = [
+    "SMS",
+    "SVRG",
+    "AbstractEstimator",
+    "Clustered",
+    "ControlVariate",
+    "Exponential",
+    "Full",
+    "Paired",
+    "Reshuffled",
+    "Uniform",
+]

@@ -1,5 +1,7 @@
 """Control variates: the same posterior, written around an anchor where the full gradient is known."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
@@ -44,7 +46,7 @@ class AnchoredLikelihood(AbstractLikelihood):
 class AnchoredPrior(eqx.Module):
     """log π(θ) + s·(θ − a), s = Σ_i ∇ℓ_i(a): the prior with the data's first-order part at the anchor a."""
 
-    log_prior: eqx.Module
+    log_prior: Callable
     anchor: Position
     slope: Position
 

@@ -139,9 +139,12 @@ class Clustered(AbstractEstimator):
 def _stratify(labels: np.ndarray, draws: int) -> Strata:
     _, members, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     order = np.argsort(members, kind="stable")
-    first = np.cumsum(sizes) - sizes
-    indices = (jnp.asarray(values, jnp.int32) for values in (order, first, sizes))
-    return Strata(*indices, jnp.asarray(sizes / (len(labels) * draws)))
+    return Strata(
+        order=jnp.asarray(order, jnp.int32),
+        first=jnp.asarray(np.cumsum(sizes) - sizes, jnp.int32),
+        sizes=jnp.asarray(sizes, jnp.int32),
+        weights=jnp.asarray(sizes / (len(labels) * draws)),
+    )
 
 
 def _floating_rows(target: Target) -> np.ndarray:
@@ -157,8 +160,8 @@ def _cluster(features: np.ndarray, num_clusters: int, seed: int) -> np.ndarray:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    if not (np.issubdtype(features.dtype, np.number) and np.all(np.isfinite(features))):
+    if features.dtype.kind not in "biuf" or not np.all(np.isfinite(features)):
         raise InputError("Clustered: features must be finite numbers: encode categories, drop or impute missing values")
     with threadpoolctl.threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: the rest stay empty
-        return KMeans(num_clusters, random_state=seed).fit(features).labels_
+        return KMeans(num_clusters, random_state=seed).fit_predict(features)

@@ -1,11 +1,12 @@
 """Control variates around a fixed anchor near the mode."""
 
 import dataclasses
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Int
 
@@ -80,14 +81,16 @@ class ControlVariate(AbstractCorrection):
         anchor, evaluations = self.anchor, 0
         if anchor is None:
             _check_point(target, "start", self.start)
-            anchor, evaluations = _find_mode(target, self.start, self.max_passes, self.tolerance)
-            if not bool(_tree.all_finite(anchor)):
+            with jax.numpy_dtype_promotion("standard"):  # inside optax
+                found = _find_mode(target, self.start, self.max_passes, self.tolerance)
+            if not np.isfinite(found.value):
                 raise InputError("ControlVariate: the density is not finite at start: start the search elsewhere")
+            anchor, evaluations = found.position, int(found.evaluations)
         else:
             _check_point(target, "anchor", anchor)
         slope = jax.jit(slope_at)(target, anchor)
         prepared = dataclasses.replace(self, inner=inner, anchor=anchor, start=None, slope=slope)
-        return prepared, Cost(gradients + (int(evaluations) + 1) * target.num_data, directional)
+        return prepared, Cost(gradients + (evaluations + 1) * target.num_data, directional)
 
     def init(self, key: Key, target: Target, position: Position) -> Any:
         return self.inner.init(key, self._anchored(target, position), position)
@@ -109,7 +112,9 @@ def _check_point(target: Target, name: str, point: Position) -> None:
     try:
         target.check(point)
     except InputError as error:
-        raise InputError(f"ControlVariate: {name}{str(error).removeprefix('init')}") from error
+        text = str(error)
+        where = name + text.removeprefix("init") if text.startswith("init") else f"at {name}, {text}"
+        raise InputError(f"ControlVariate: {where}") from error
 
 
 def _shaped_like(position: Position, point: Position) -> Position:
@@ -124,11 +129,20 @@ def _shaped_like(position: Position, point: Position) -> Position:
     return structure.unflatten([own.astype(leaf.dtype) for own, leaf in zip(given, leaves, strict=True)])
 
 
+class Search(NamedTuple):
+    """Where the search stands: the best point so far, V and ∇V there, and how often they were evaluated."""
+
+    position: Position
+    value: Scalar
+    gradient: Position
+    optimizer: Any
+    evaluations: Int[Array, ""]
+    idle: Int[Array, ""]
+
+
 @jax.jit
-def _find_mode(
-    target: Target, start: Position, max_passes: Int[Array, ""] | int, tolerance: Scalar
-) -> tuple[Position, Int[Array, ""]]:
-    """(a point near the mode of the posterior, how often the full gradient was evaluated)."""
+def _find_mode(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> Search:
+    """L-BFGS on V from `start`, until ∇V is small, rounding errors are all that is left to gain, or max_passes."""
 
     @jax.custom_vjp
     def potential(position: Position) -> Scalar:
@@ -138,30 +152,37 @@ def _find_mode(
         lambda position: (potential(position), target.full_force(position)),
         lambda force, cotangent: (_tree.scaled(-cotangent, force),),
     )
-    search = optax.scale_by_zoom_linesearch(max_linesearch_steps=_LINE_SEARCH_STEPS, initial_guess_strategy="one")
-    optimizer = optax.lbfgs(memory_size=_SEARCH_MEMORY, linesearch=search)
+    line_search = optax.scale_by_zoom_linesearch(_LINE_SEARCH_STEPS, initial_guess_strategy="one")
+    optimizer = optax.lbfgs(memory_size=_SEARCH_MEMORY, linesearch=line_search)
 
-    def norm(gradient: Position) -> Scalar:
-        return jnp.sqrt(_tree.dot(gradient, gradient))
+    def unfinished(now: Search) -> Array:
+        large = _norm(now.gradient) > tolerance * _norm(first_gradient)
+        return large & (now.evaluations < max_passes) & (now.idle < _IDLE_ITERATIONS)
 
-    def unfinished(carry: tuple) -> Array:
-        _, _, gradient, _, evaluations, idle = carry
-        return (norm(gradient) > tolerance * first_norm) & (evaluations < max_passes) & (idle < _IDLE_ITERATIONS)
+    def improve(now: Search) -> Search:
+        updates, state = optimizer.update(
+            now.gradient, now.optimizer, now.position, value=now.value, grad=now.gradient, value_fn=potential
+        )
+        line = _last_part(state)
+        old = now.position, now.value, now.gradient
+        new = _tree.cast_like((optax.apply_updates(now.position, updates), line.value, line.grad), old)
+        failed = ~((line.value < now.value) | (line.info.decrease_error <= 0))
+        gained = (line.value < now.value) | (_norm(line.grad) < _norm(now.gradient))
+        idle = jnp.where(failed, _IDLE_ITERATIONS, jnp.where(gained, 0, now.idle + 1))
+        evaluations = now.evaluations + line.info.num_linesearch_steps.astype(jnp.int32)
+        position, value, gradient = _tree.where(failed, old, new)
+        return Search(position, value, gradient, state, evaluations, idle)
 
-    def improve(carry: tuple) -> tuple:
-        position, value, gradient, state, evaluations, idle = carry
-        updates, state = optimizer.update(gradient, state, position, value=value, grad=gradient, value_fn=potential)
-        line = state[-1]
-        moved = _tree.cast_like((optax.apply_updates(position, updates), line.value, line.grad), carry[:3])
-        gained = (moved[1] < value) | (norm(moved[2]) < norm(gradient))
-        idle = jnp.where(gained, 0, idle + 1)
-        failed = ~(line.info.decrease_error <= 0)
-        idle = jnp.where(failed, _IDLE_ITERATIONS, idle)
-        position, value, gradient = _tree.where(failed, carry[:3], moved)
-        return position, value, gradient, state, evaluations + line.info.num_linesearch_steps, idle
+    value, first_gradient = jax.value_and_grad(potential)(start)
+    return jax.lax.while_loop(
+        unfinished, improve, Search(start, value, first_gradient, optimizer.init(start), jnp.int32(1), jnp.int32(0))
+    )
 
-    value, gradient = jax.value_and_grad(potential)(start)
-    first_norm = norm(gradient)
-    carry = (start, value, gradient, optimizer.init(start), jnp.int32(1), jnp.int32(0))
-    position, value, _, _, evaluations, _ = jax.lax.while_loop(unfinished, improve, carry)
-    return jax.tree.map(lambda leaf: jnp.where(jnp.isfinite(value), leaf, jnp.nan), position), evaluations
+
+def _norm(tree: Position) -> Scalar:
+    return jnp.sqrt(_tree.dot(tree, tree))
+
+
+def _last_part(chain_state: Any) -> Any:
+    """The state of the line search, which ends the chain of transformations."""
+    return chain_state[-1]

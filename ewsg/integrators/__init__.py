@@ -1,7 +1,9 @@
 """How to move: discretised Langevin dynamics."""
 
+from .baoab import BAOAB
 from .base import AbstractIntegrator
 from .overdamped import Overdamped
+from .ubu import UBU
 from .underdamped import Underdamped
 
-__all__ = ["AbstractIntegrator", "Overdamped", "Underdamped"]
+__all__ = ["BAOAB", "UBU", "AbstractIntegrator", "Overdamped", "Underdamped"]

@@ -1,0 +1,154 @@
+"""Paired selection: of every two data, lean towards the one that slows the chain down as friction would."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from .. import _random, _tree
+from .._component import check_choice, check_positive
+from .._types import Indices, Key, Position, Scalar
+from ..contract import Cost, EstimateInfo, Kick
+from ..errors import InputError
+from ..target import Target
+from .base import AbstractMinibatch, batch_noise, draw_batch
+from .reshuffled import Reshuffled
+
+_RULES = ("weight", "select", "sequential")
+_SEQUENTIAL_LIMIT = 20_000_000
+
+
+class Paired(AbstractMinibatch):
+    r"""Draws 2b data, pairs them (i_k, j_k), and tilts each pair by how its two gradients differ along the momentum.
+
+    v_k = h (G_j − G_i)/(2b),   D_k = c r·v_k / T,   G_i = n∇V_i (prior shared out)
+
+    weight:      force = Σ_k [(1 − p_k)(−G_i) + (1 + p_k)(−G_j)]/(2b),  p_k = clip(D_k/2, −1, 1)
+    select:      keep j_k with probability ½ + ½ clip(D_k, −1, 1), else i_k;  force = mean of the b kept
+    sequential:  r ← r − α(q)(r·v_k/T) v_k − h (G_i + G_j)/(2b), pair after pair,  q = ‖v_k‖²/T,
+                 α(q) = (1 − √(1 − q))/q, 1/q for q > 1: each tilt keeps N(0, T) exactly
+
+    The tilt adds, on average, the friction (h/2T) Cov(g) r that fluctuation–dissipation asks for against the heating
+    h² Cov(g) of subsampling. It is odd in r, so that the mean force is unbiased under the momentum's symmetry; weights
+    stay in [0, 1/b], so that it cannot blow up. Without momentum the pairs are tilted against the injected noise: the
+    same rule with r = √(2hT) ξ and 2hT for T.
+
+    A step costs, in datum gradients and directional derivatives: `weight` 2b and 2b, `select` b and 2b, `sequential` 2b
+    and none.
+
+    Args:
+        batch_size: b, the number of pairs.
+        rule: "weight", "select" or "sequential".
+        factor: c; None is the integrator's own (1 for Euler–Maruyama), without replacement times 1 − 2b/n.
+        replace: draw the 2b data with or without replacement.
+    """
+
+    batch_size: int = eqx.field(static=True)
+    rule: str = eqx.field(static=True, default="weight")
+    factor: float | None = None
+    replace: bool = eqx.field(static=True, default=True)
+
+    def __check_init__(self):
+        if isinstance(self.batch_size, Reshuffled):
+            raise InputError(
+                "Paired cannot draw from Reshuffled: the noise of reshuffled minibatches already cancels itself over "
+                "an epoch, and the friction that Paired adds would over-cool the chain; give a batch_size, or use "
+                "Reshuffled alone"
+            )
+        check_choice("Paired", "rule", self.rule, _RULES)
+        if self.factor is not None:
+            check_positive("Paired", "factor", self.factor, zero=True)
+
+    def check(self, num_data: int, has_momentum: bool) -> None:
+        del has_momentum
+        if not self.replace and 2 * self.batch_size > num_data:
+            raise InputError(
+                f"Paired: {self.batch_size} pairs need {2 * self.batch_size} different data and there are {num_data}: "
+                "take fewer pairs, or replace=True"
+            )
+
+    def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
+        drawn = draw_batch(_random.fold(key, 0), target.num_data, 2 * self.batch_size, self.replace)
+        momentum, variance = _reference(kick)
+        if self.rule == "sequential":
+            force, tilt = self._sequential(target, kick, drawn, momentum, variance)
+            return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt))
+        along = target.directional(kick.position, drawn, momentum)
+        first, second = jnp.split(along, 2)
+        factor = self._factor(kick, target.num_data)
+        tilt = factor * kick.step_size * (first - second) / (2 * self.batch_size * variance)
+        if self.rule == "select":
+            threshold = _random.uniform(_random.fold(key, 1), tilt.shape, tilt.dtype)
+            take_second = threshold < choice_probability(tilt)
+            kept = jnp.where(take_second, *reversed(jnp.split(drawn, 2)))
+            force = target.force(kick.position, kept)
+            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt))
+        lean = jnp.clip(tilt / 2, -1, 1)
+        weights = jnp.concatenate([1 - lean, 1 + lean]) / (2 * self.batch_size)
+        force = target.weighted_force(kick.position, drawn, weights)
+        return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt / 2))
+
+    def cost(self, num_data: int) -> Cost:
+        pairs = 2 * self.batch_size
+        return {"weight": Cost(pairs, pairs), "select": Cost(self.batch_size, pairs), "sequential": Cost(pairs)}[
+            self.rule
+        ]
+
+    def noise_factor(self, num_data: int) -> float:
+        return batch_noise(num_data, 2 * self.batch_size, self.replace)
+
+    def _factor(self, kick: Kick, num_data: int) -> Scalar:
+        factor = kick.factor if self.factor is None else self.factor
+        return factor if self.replace else factor * (1 - 2 * self.batch_size / num_data)
+
+    def _sequential(
+        self, target: Target, kick: Kick, drawn: Indices, momentum: Position, variance: Scalar
+    ) -> tuple[Position, Float[Array, " b"]]:
+        dimension = _tree.size(kick.position)
+        if 2 * self.batch_size * dimension > _SEQUENTIAL_LIMIT:
+            raise InputError(
+                f"Paired(rule='sequential') would hold {2 * self.batch_size} gradients of {dimension} parameters a "
+                f"chain, more than {_SEQUENTIAL_LIMIT:,} numbers: use rule='weight'"
+            )
+        start, unravel = ravel_pytree(momentum)
+        forces = jax.vmap(lambda force: ravel_pytree(force)[0])(target.forces(kick.position, drawn))
+        first, second = jnp.split(forces * (kick.step_size / (2 * self.batch_size)), 2)
+
+        def tilt_pair(r, pair):
+            one, other = pair
+            v = one - other
+            q = jnp.dot(v, v) / variance
+            along = jnp.dot(r, v) / variance
+            return r - _alpha(q) * along * v + (one + other), along
+
+        end, tilt = jax.lax.scan(tilt_pair, start, (first, second))
+        return unravel((end - start) / kick.step_size), tilt
+
+
+def choice_probability(tilt: Float[Array, " b"]) -> Float[Array, " b"]:
+    """The probability with which `select` keeps the second of each pair."""
+    return 0.5 + 0.5 * jnp.clip(tilt, -1, 1)
+
+
+def _reference(kick: Kick) -> tuple[Position, Scalar]:
+    """What the pairs are tilted against, and its variance: the momentum, or the injected noise."""
+    if kick.momentum is not None:
+        return kick.momentum, kick.temperature
+    return _tree.scaled(kick.noise_scale, kick.noise), kick.noise_scale**2
+
+
+def _alpha(q: Float[Array, ""]) -> Float[Array, ""]:
+    """(1 − √(1 − q))/q for q ≤ 1, written 1/(1 + √(1 − q)) so that it is ½ at q = 0; 1/q beyond."""
+    return jnp.where(q <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - q, 0))), 1 / jnp.maximum(q, 1))
+
+
+def _tilt_stats(tilt: Float[Array, " b"]) -> dict[str, Scalar]:
+    """Moments of the tilts, from which the summary predicts the error that clipping leaves."""
+    return {
+        "tilt_second": jnp.mean(tilt**2),
+        "tilt_fourth": jnp.mean(tilt**4),
+        "clipped": jnp.mean((jnp.abs(tilt) > 1).astype(tilt.dtype)),
+    }
