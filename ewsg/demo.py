@@ -173,5 +173,5 @@ def _figure(reference: Reference, outcomes: list[Outcome], path: Path) -> None:
             left.plot([], marker=marker, color=color, linestyle=line, markersize=4, label=outcome.name)
         right.axhline(1.0, color="0.6", linewidth=1)
         left.set(xlabel=f"coefficient {shown}", ylabel="posterior density", title="Where SGHMC is furthest off")
-        right.set(xlabel="coefficients, sorted", ylabel="posterior sd over that of NUTS", title="Spread: 1 is right")
+        right.set(xlabel="coefficients, sorted", ylabel="posterior sd / sd of NUTS", title="Spread: 1 is right")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8.5)
