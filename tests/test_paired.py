@@ -207,3 +207,35 @@ def test_costs(gaussian):
         run = ewsg.sample(gaussian, Paired(3, rule), BAOAB(0.01, 5.0), init=jnp.zeros(2), num_steps=10)
         assert run.cost.datum_gradients == 4 * 10 * gradients
         assert run.cost.datum_directional == 4 * 10 * directional
+
+
+def test_the_factor_scales_the_tilt(target, monkeypatch):
+    """c multiplies D; a given factor replaces the integrator's; without replacement it shrinks by 1 − 2b/n."""
+    kick = the_kick()._replace(factor=0.5)
+    forces = each_force(target)
+    tilt = H * (forces[0] - forces[2]) @ flat(MOMENTUM) / (2 * T)
+    for estimator, factor in ((Paired(1), 0.5), (Paired(1, factor=0.2), 0.2), (Paired(1, replace=False), 0.5 * 0.5)):
+        force = flat(estimate_for(estimator, target, (0, 2), kick, monkeypatch)[0])
+        lean = factor * tilt / 2
+        np.testing.assert_allclose(force, ((1 - lean) * forces[0] + (1 + lean) * forces[2]) / 2, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("integrator", "factor"),
+    [
+        (ewsg.Underdamped(0.1, 4.0), 1.0),
+        (BAOAB(0.1, 4.0), (1 + np.exp(-0.4)) / 2),
+        (ewsg.UBU(0.1, 4.0), 1 / (2 - 0.4 / (np.exp(0.4) - 1))),
+    ],
+    ids=["underdamped", "baoab", "ubu"],
+)
+def test_integrators_hand_over_their_factor(gaussian, integrator, factor):
+    seen = []
+
+    def force_function(key, kick, state):
+        seen.append(float(kick.factor))
+        return ewsg.Full().estimate(key, gaussian, kick, state)
+
+    phase = integrator.init(jax.random.key(0), jnp.zeros(2))
+    integrator.step(jax.random.key(1), phase, jnp.int32(0), force_function, ())
+    assert seen == pytest.approx([factor], rel=1e-5)
