@@ -1,12 +1,10 @@
 """Reference posteriors: exact draws by NUTS, to measure stochastic-gradient samplers against."""
 
-import functools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
@@ -15,11 +13,11 @@ from ._arviz import statistic
 from ._component import check_count, check_positive
 from ._types import Key, Position
 from .diagnostics import flatten, moments
-from .errors import InputError
+from .kernels._blackjax import blackjax, tempered, unchecked
+from .kernels.nuts import Tuned, starting_points, warm_up
 from .target import Target
 
 _MOST_CHUNKS = 20
-_ENERGY_TOLERANCE = 0.1
 
 
 class Reference(NamedTuple):
@@ -46,13 +44,6 @@ class Reference(NamedTuple):
     divergences: int
     datum_gradients: int
     seconds: float
-
-
-class _Tuned(NamedTuple):
-    """All chains after warm-up."""
-
-    state: Any
-    parameters: dict[str, Array]
 
 
 class _Rows(NamedTuple):
@@ -105,11 +96,10 @@ def nuts(
     check_count("nuts", "num_warmup", num_warmup, 20)
     check_count("nuts", "num_draws", num_draws, 4)
     began = time.perf_counter()
-    # BlackJAX mixes dtypes, and its branches under vmap look like reused keys
-    with jax.numpy_dtype_promotion("standard"), jax.debug_key_reuse(False):
+    with unchecked():
         keys = _loop.chain_keys(jax.random.key(seed), num_chains)
-        positions = _positions(target, init, keys.init, temperature)
-        tuned, warmup = _warm_up(target, float(temperature), keys.start, positions, num_warmup)
+        positions = starting_points(target, init, keys.init, temperature)
+        tuned, warmup = warm_up(target, float(temperature), keys.start, positions, num_warmup)
         rows = _sample(target, float(temperature), keys.steps, tuned, num_draws, progress)
     mean, cov = moments(rows.position)
     evaluations = num_chains + _total(warmup) + _total(rows.leapfrogs)
@@ -126,7 +116,7 @@ def nuts(
 
 
 def _sample(
-    target: Target, temperature: float, keys: Array, tuned: _Tuned, num_draws: int, progress: bool | None
+    target: Target, temperature: float, keys: Array, tuned: Tuned, num_draws: int, progress: bool | None
 ) -> _Rows:
     """All draws on the host, made in equal chunks for the sake of the progress bar."""
     chunks = max(k for k in range(1, _MOST_CHUNKS + 1) if num_draws % k == 0)
@@ -143,77 +133,20 @@ def _total(counts: Any) -> int:
     return int(np.asarray(counts, np.int64).sum())
 
 
-def _positions(target: Target, init: Any, keys: Array, temperature: float) -> Position:
-    """The starting points of all chains, checked."""
-    if callable(init):
-        positions = jax.vmap(init)(keys)
-        target.check(jax.tree.map(lambda leaf: leaf[0], positions))
-    else:
-        target.check(jax.tree.map(jnp.asarray, init))
-        positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
-    positions = jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), positions)
-    densities = np.asarray(_densities(target, positions))
-    if not np.all(np.isfinite(densities)):
-        chain = int(np.flatnonzero(~np.isfinite(densities))[0])
-        raise InputError(
-            f"the log density is {densities[chain]} at the start of chain {chain}: "
-            "start from a point of positive density (see init=)"
-        )
-    if np.max(np.spacing(np.abs(densities))) > _ENERGY_TOLERANCE * temperature:
-        raise InputError(
-            f"the log density at the start, {densities.min():.3g}, has too few digits in {densities.dtype}: "
-            "start nearer to the mode, or turn on jax_enable_x64"
-        )
-    return positions
-
-
-@jax.jit
-def _densities(target: Target, positions: Position) -> Float[Array, " chain"]:
-    """The log density at each of the stacked positions."""
-    return jax.lax.map(target.log_density, positions)
-
-
-def _blackjax() -> Any:
-    """BlackJAX, imported when it is needed."""
-    import blackjax
-
-    return blackjax
-
-
-def _tempered(target: Target, temperature: Any) -> Callable[[Position], Array]:
-    return lambda position: target.log_density(position) / temperature
-
-
-@functools.partial(jax.jit, static_argnums=4)
-def _warm_up(
-    target: Target, temperature: Any, keys: Array, positions: Position, num_warmup: int
-) -> tuple[_Tuned, Int[Array, "chain warmup"]]:
-    """The tuned chains, and the leapfrog steps of each transition."""
-    blackjax = _blackjax()
-    adaptation = blackjax.window_adaptation(blackjax.nuts, _tempered(target, temperature))
-
-    def chain(key: Key, position: Position) -> tuple[_Tuned, Array]:
-        (state, parameters), info = adaptation.run(key, position, num_warmup)
-        return _Tuned(state, parameters), info.info.num_integration_steps
-
-    return jax.vmap(chain)(keys, positions)
-
-
 @jax.jit
 def _draw(
-    target: Target, temperature: Any, keys: Array, tuned: _Tuned, numbers: Int[Array, " draw"]
-) -> tuple[_Tuned, _Rows]:
+    target: Target, temperature: Any, keys: Array, tuned: Tuned, numbers: Int[Array, " draw"]
+) -> tuple[Tuned, _Rows]:
     """The draws with the given numbers, of every chain."""
-    blackjax = _blackjax()
 
-    def chain(key: Key, tuned: _Tuned) -> tuple[_Tuned, _Rows]:
-        kernel = blackjax.nuts(_tempered(target, temperature), **tuned.parameters)
+    def chain(key: Key, tuned: Tuned) -> tuple[Tuned, _Rows]:
+        kernel = blackjax().nuts(tempered(target, temperature), **tuned.parameters)
 
         def step(state: Any, number: Int[Array, ""]) -> tuple[Any, _Rows]:
             state, info = kernel.step(_random.fold(key, number), state)
             return state, _Rows(state.position, info.num_integration_steps, info.is_divergent)
 
         state, rows = jax.lax.scan(step, tuned.state, numbers)
-        return _Tuned(state, tuned.parameters), rows
+        return Tuned(state, tuned.parameters), rows
 
     return jax.vmap(chain)(keys, tuned)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.core
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
@@ -53,9 +54,12 @@ class CovarianceFriction(AbstractEstimator):
     "svrg": f·(m₂ − m₁m₁ᵀ), EWSG-VR when the inner estimator is `Exponential` (Alg. 2). m₁ = mean G_i and
         m₂ = mean G_i G_iᵀ over all n data at ω = θ, every `period` steps; after each step the terms of the chosen
         data are brought up to date: m₁ += (1/n) Σ_batch G_i(θ) − G_i(ω), and m₂ likewise. A step uses the moments
-        left by the step before, or this step's calibration. What has lost positive semi-definiteness is projected
-        back; `stats["projected"]` is the share of steps where it had.
-        Extra cost: n datum gradients a calibration, and 2b a step (1 for b = 1, where the force is G_i itself).
+        left by the step before, or this step's calibration. Between calibrations the moments mix terms at ω and at θ:
+        how far the chain has moved counts as covariance too, and data chosen twice cost positive semi-definiteness,
+        which is restored by projection; `stats["projected"]` is the share of steps that needed it.
+        Extra cost: n datum gradients a calibration, and 2b a step (1 for b = 1, where the force is G_i itself). In a
+        loop of your own under `vmap`, keep the step counter unbatched (`in_axes=SamplerState(0, 0, None)`), so that a
+        calibration is computed only when it is due.
     "running": f·mean of the minibatches' sample covariances, the t-th with weight max(1/t, 1 − decay); decay = 1 is
         the average of CCAdL (Shang et al. 2015). Needs b ≥ 2. Extra cost: b datum gradients a step.
     "batch": f·sample covariance of the present minibatch. Needs b ≥ 2; no d × d matrix. Extra cost: b a step.
@@ -81,7 +85,7 @@ class CovarianceFriction(AbstractEstimator):
             (h²/2T) Ĉ are cut off there. None is the method as printed.
     """
 
-    inner: AbstractEstimator
+    inner: Uniform | Exponential
     mode: str = eqx.field(static=True, default="svrg")
     period: int | None = eqx.field(static=True, default=None)
     passes: float | None = eqx.field(static=True, default=None)
@@ -104,7 +108,7 @@ class CovarianceFriction(AbstractEstimator):
         if not isinstance(self.inner, Uniform | Exponential):
             raise InputError(
                 f"{name}: inner must be Uniform(...) or Exponential(...), whose force is the mean over a minibatch, "
-                f"not {type(self.inner).__name__}"
+                f"not {type(self.inner).__name__} (control variates go around it: SVRG({name}(Uniform(b)), ...))"
             )
         if self.mode != "svrg" and self.inner.batch_size < 2:
             raise InputError(f"{name}(mode={self.mode!r}) needs a batch_size of at least 2 for a sample covariance")
@@ -162,8 +166,8 @@ class CovarianceFriction(AbstractEstimator):
             return zero
         if zero.size > _MATRIX_LIMIT:
             raise InputError(
-                f"CovarianceFriction(form='full') would keep a {zero.size} × {zero.size} matrix for every chain and the "
-                f"limit is {_MATRIX_LIMIT:,}: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
+                f"CovarianceFriction(form='full') would keep a {zero.size} × {zero.size} matrix for every chain and "
+                f"the limit is {_MATRIX_LIMIT:,}: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
             )
         return jnp.zeros((zero.size, zero.size), zero.dtype)
 
@@ -178,7 +182,8 @@ class CovarianceFriction(AbstractEstimator):
         momentum, unravel = ravel_pytree(kick.momentum)
         scale = self.factor * self.noise_factor(target.num_data) * kick.step_size / (2 * kick.temperature)
         ceiling = None if self.bound is None else self.bound / kick.step_size
-        stats, gradients = {}, self.cost(target.num_data).datum_gradients
+        stats, gradients = dict(info.stats), self.cost(target.num_data).datum_gradients
+        assert info.indices is not None
         if self.mode == "svrg":
             due = kick.step % self._period(target.num_data) == 0
             moments = jax.lax.cond(
@@ -186,14 +191,14 @@ class CovarianceFriction(AbstractEstimator):
             )
             drag, negative = _moment_drag(moments, momentum, scale, ceiling, self.form)
             covariance = self._update(target, kick, moments, force, info.indices)
-            stats = {"projected": negative.astype(momentum.dtype)}
+            stats["projected"] = negative.astype(momentum.dtype)
             gradients = gradients + target.num_data * jnp.asarray(due, jnp.int32)
         else:
             deviations = self._deviations(target, kick.position, info.indices)
             covariance, drag = self._sampled_drag(deviations, kick, state.covariance, momentum, scale, ceiling)
         cost = Cost(gradients, info.cost.datum_directional)
         force = _tree.subtract(force, unravel(drag))
-        return force, FrictionState(inner, covariance), EstimateInfo(info.indices, cost, info.stats | stats)
+        return force, FrictionState(inner, covariance), EstimateInfo(info.indices, cost, stats)
 
     def cost(self, num_data: int) -> Cost:
         """What one estimate evaluates, but for the n datum gradients of a calibration."""
@@ -226,7 +231,7 @@ class CovarianceFriction(AbstractEstimator):
         n = target.num_data
         sketch = moments.sketch
         if sketch is not None:
-            sketch = jnp.where(kick.step == 0, sketch, _orthonormal(_sketched(moments)))
+            sketch = jnp.where(kick.step == 0, sketch, _orthonormal(_sketched(moments, sketch)))
         block = max(1, min(n, _BLOCK_VALUES // moments.mean.size))
         whole, rest = divmod(n, block)
 
@@ -242,10 +247,8 @@ class CovarianceFriction(AbstractEstimator):
 
     def _update(self, target: Target, kick: Kick, moments: Moments, force: Position, indices: Indices) -> Moments:
         """The terms of the chosen data move from ω to θ (Alg. 2, lines 15 and 16)."""
-        if indices.shape[0] == 1:
-            new = ravel_pytree(force)[0][None]
-        else:
-            new = _flat_forces(target, kick.position, indices)
+        single = indices.shape[0] == 1
+        new = ravel_pytree(force)[0][None] if single else _flat_forces(target, kick.position, indices)
         old = _flat_forces(target, moments.anchor, indices)
         mean = moments.mean + jnp.sum(new - old, axis=0) / target.num_data
         change = self._second(new, moments.sketch) - self._second(old, moments.sketch)
@@ -292,9 +295,9 @@ def _orthonormal(matrix: Float[Array, "d k"]) -> Float[Array, "d k"]:
     return jnp.linalg.qr(matrix)[0]
 
 
-def _sketched(moments: Moments) -> Float[Array, "d k"]:
+def _sketched(moments: Moments, sketch: Float[Array, "d k"]) -> Float[Array, "d k"]:
     """(m₂ − m₁m₁ᵀ) Ω."""
-    return moments.second - moments.mean[:, None] * (moments.mean @ moments.sketch)[None]
+    return moments.second - moments.mean[:, None] * (moments.mean @ sketch)[None]
 
 
 def _clip(rates: Array, ceiling: Scalar | None) -> Array:
@@ -314,7 +317,8 @@ def _moment_drag(
     if form == "full":
         drag, values = _matrix_drag(moments.second - jnp.outer(mean, mean), momentum, scale, ceiling)
         return drag, values[0] < -rounding * (values[-1] + mean @ mean)
-    rows = _sketched(moments)
+    assert moments.sketch is not None
+    rows = _sketched(moments, moments.sketch)
     small = moments.sketch.T @ rows
     values, vectors = jnp.linalg.eigh((small + small.T) / 2)
     floor = rounding * (values[-1] + mean @ mean)

@@ -1,15 +1,19 @@
-"""Which of n data are bright, in two arrays, so that m of them can be switched in O(m) and the bright ones listed.
+"""Which of n data are bright, in two arrays, so that a datum is switched in O(1) and the bright ones can be listed.
 
-`order` lists the data with the bright ones first, `place` is its inverse. The data structure is that of Maclaurin and
-Adams (2015), section 3.3; here m data are switched at once.
+`order` lists the data with the bright ones first, `place` is its inverse: the two arrays of Maclaurin and Adams (2015),
+section 3.3. Here data are switched some at a time.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from .._types import Indices
+
+_SWITCHES = 32
+"""Data switched at a time."""
 
 
 class Table(NamedTuple):
@@ -44,13 +48,56 @@ class Table(NamedTuple):
         return _take(self.order, slots), slots < self.num_bright
 
     def switched(self, indices: Indices, bright: Bool[Array, " b"]) -> "Table":
-        """The table after the given (different) data have become bright or dark."""
-        before = self.is_bright(indices)
-        darkened, brightened = before & ~bright, ~before & bright
-        num_bright = self.num_bright - jnp.sum(darkened, dtype=jnp.int32)
-        order, place = _bring(self.order, self.place, indices, darkened, num_bright)
-        order, place = _bring(order, place, indices, brightened, num_bright)
-        return Table(order, place, num_bright + jnp.sum(brightened, dtype=jnp.int32))
+        """The table after the given (different) data have become bright or dark.
+
+        The work grows with the number of data that change, beside one running count over those given.
+        """
+        return _switch(self, indices, self.is_bright(indices) ^ bright)
+
+
+@jax.custom_batching.custom_vmap
+def _switch(table: Table, indices: Indices, changes: Bool[Array, " b"]) -> Table:
+    """Switches those of the given data that change."""
+    return jax.tree.map(lambda leaf: leaf[0], _switch_all(*jax.tree.map(lambda x: x[None], (table, indices, changes))))
+
+
+@_switch.def_vmap
+def _switch_batched(axis_size: int, in_batched: list, *arguments) -> tuple[Table, Any]:
+    """All chains in one loop with one length. `vmap` of the loop would copy the tables in every round."""
+
+    def spread(is_batched: bool, leaf: Array) -> Array:
+        return leaf if is_batched else jnp.broadcast_to(leaf[None], (axis_size, *leaf.shape))
+
+    switched = _switch_all(*jax.tree.map(spread, tuple(in_batched), arguments))
+    return switched, jax.tree.map(lambda _: True, switched)
+
+
+def _switch_all(tables: Table, indices: Int[Array, "c b"], changes: Bool[Array, "c b"]) -> Table:
+    """`_switch` for every chain, a few data at a time, until the chain with most changes is done."""
+    running = jnp.cumsum(changes, axis=1, dtype=jnp.int32)
+    most = jnp.max(running[:, -1])
+    size = min(_SWITCHES, indices.shape[1])
+
+    def some(number: Int[Array, ""], tables: Table) -> Table:
+        wanted = number * size + 1 + jnp.arange(size, dtype=jnp.int32)
+
+        def chain(table: Table, indices: Indices, running: Indices) -> Table:
+            entries = jnp.searchsorted(running, wanted).astype(jnp.int32)
+            return _switch_few(table, indices.at[entries].get(mode="clip"), entries < indices.shape[0])
+
+        return jax.vmap(chain)(tables, indices, running)
+
+    return jax.lax.fori_loop(0, -(-most // size), some, tables)
+
+
+def _switch_few(table: Table, indices: Indices, chosen: Bool[Array, " b"]) -> Table:
+    """Switches the chosen ones of a few data: those to be darkened, then those to be brightened."""
+    bright = table.is_bright(indices)
+    darkened, brightened = chosen & bright, chosen & ~bright
+    num_bright = table.num_bright - jnp.sum(darkened, dtype=jnp.int32)
+    order, place = _bring(table.order, table.place, indices, darkened, num_bright)
+    order, place = _bring(order, place, indices, brightened, num_bright)
+    return Table(order, place, num_bright + jnp.sum(brightened, dtype=jnp.int32))
 
 
 def _bring(

@@ -1,4 +1,4 @@
-"""Lower bounds of the likelihood of one datum, whose logarithm can be summed over all data in O(1): what FlyMC needs."""
+"""Lower bounds of one datum's likelihood whose logarithm can be summed over all data in O(1): what FlyMC needs."""
 
 import abc
 import dataclasses
@@ -216,7 +216,7 @@ class GaussianTaylorBound(AbstractBound):
         del likelihood
         offset = self._offset(params)
         u, _ = self._standardized(offset, batch)
-        eps = jnp.finfo(u.dtype).eps
+        eps = float(jnp.finfo(u.dtype).eps)
         e0, e1, e2 = offset.remainders
         cross = u * offset.alpha * e1
         if self.remainder == "datum":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .. import _random, _tree
 from .._accumulate import Compensated
@@ -124,22 +124,21 @@ class FireflySampler(AbstractSampler):
 
     def init(self, key: Key, position: Position) -> SamplerState:
         """All indicators are drawn given θ: n evaluations."""
-        dtype = _dtype(position)
-        n = self.target.num_data
+        n, dtype = self.target.num_data, _dtype(position)
         size = min(n, _FIRST_BLOCK)
-        blocks = -(-n // size)
-        indices = jnp.minimum(jnp.arange(blocks * size, dtype=jnp.int32), n - 1).reshape(blocks, size)
-        excess = jax.lax.map(lambda block: self._excess(position, self.target.data.take(block)).value, indices)
+        blocks = jnp.minimum(jnp.arange(-(-n // size) * size, dtype=jnp.int32), n - 1).reshape(-1, size)
+        excess = jax.lax.map(lambda block: self._excess(position, self.target.data.take(block)).value, blocks)
         excess = excess.reshape(-1)[:n]
         bright = exponential(key, (n,), dtype) < excess
-        table = Table.of(bright, self.kernel.block_size)
-        total = self._bright_sum(position, table)[0]
-        return SamplerState(Phase(position, None), Fireflies(table, self._base(position), total), jnp.int32(0))
+        total = jnp.sum(jnp.where(bright, log_expm1(excess), 0))
+        bright_sum = Compensated.zeros(jnp.zeros((), dtype)).add(total)
+        fireflies = Fireflies(Table.of(bright, self.kernel.block_size), self._base(position), bright_sum)
+        return SamplerState(Phase(position, None), fireflies, jnp.int32(0))
 
     def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
         key_data, key_bright, key_move, key_accept = _random.split(key, 4)
         position, dtype = state.phase.position, _dtype(state.phase.position)
-        indices = _random.distinct_indices(key_data, self.target.num_data, self.num_resampled)
+        indices = self._draw(key_data, state.step)
         fireflies, violations = self._resample(key_bright, position, state.estimator, indices)
         noise = _random.normal_like(key_move, position)
         proposal = _tree.cast_like(_tree.add_scaled(position, self.kernel.step_size, noise), position)
@@ -173,6 +172,18 @@ class FireflySampler(AbstractSampler):
     def check(self, positions: Position) -> None:
         """Refuse a bound that is above the likelihood, or whose sum is wrong, near the (stacked) starting points."""
         check_bound(self.target, self.bound, self.statistics, positions, self.kernel.step_size)
+
+    def _draw(self, key: Key, step: Int[Array, ""]) -> Indices:
+        """The data whose indicators are drawn anew: different ones, in O(resample).
+
+        The loop has one round, which the compiler cannot know: else it would compute the indices again for every use,
+        which takes as long as all the rest of the step.
+        """
+
+        def draw(number: Int[Array, ""], _) -> Indices:
+            return _random.distinct_indices(_random.fold(key, number), self.target.num_data, self.num_resampled)
+
+        return jax.lax.fori_loop(0, (step >= 0).astype(jnp.int32), draw, jnp.zeros(self.num_resampled, jnp.int32))
 
     def _resample(
         self, key: Key, position: Position, fireflies: Fireflies, indices: Indices
