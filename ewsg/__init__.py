@@ -7,8 +7,19 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import collect, datasets, diagnostics, errors, models, recipes, schedules, theory
-    from .estimators import SMS, SVRG, Clustered, ControlVariate, Exponential, Full, Paired, Reshuffled, Uniform
-    from .integrators import BAOAB, UBU, Overdamped, Underdamped
+    from .estimators import (
+        SMS,
+        SVRG,
+        Clustered,
+        ControlVariate,
+        CovarianceFriction,
+        Exponential,
+        Full,
+        Paired,
+        Reshuffled,
+        Uniform,
+    )
+    from .integrators import BAOAB, UBU, Overdamped, Preconditioned, Thermostat, Underdamped
     from .result import Run
     from .sampler import Sampler, compose
     from .sampling import resume, sample
@@ -19,16 +30,19 @@ _HOME = {
     "BAOAB": "integrators",
     "Clustered": "estimators",
     "ControlVariate": "estimators",
+    "CovarianceFriction": "estimators",
     "Exponential": "estimators",
     "Full": "estimators",
     "Overdamped": "integrators",
     "Paired": "estimators",
+    "Preconditioned": "integrators",
     "Reshuffled": "estimators",
     "Run": "result",
     "SMS": "estimators",
     "SVRG": "estimators",
     "Sampler": "sampler",
     "Target": "target",
+    "Thermostat": "integrators",
     "UBU": "integrators",
     "Underdamped": "integrators",
     "Uniform": "estimators",
@@ -46,14 +60,17 @@ __all__ = [
     "UBU",
     "Clustered",
     "ControlVariate",
+    "CovarianceFriction",
     "Exponential",
     "Full",
     "Overdamped",
     "Paired",
+    "Preconditioned",
     "Reshuffled",
     "Run",
     "Sampler",
     "Target",
+    "Thermostat",
     "Underdamped",
     "Uniform",
     "collect",

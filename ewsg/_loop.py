@@ -189,7 +189,9 @@ def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[s
     stats = {}
     if info.force is not None:
         displacement = _tree.subtract(info.evaluated_at, anchor)
-        stats["configurational_temperature"] = -_tree.dot(displacement, info.force) / dimension
+        drag = info.estimate.drag
+        force = info.force if drag is None else _tree.subtract(info.force, drag)
+        stats["configurational_temperature"] = -_tree.dot(displacement, force) / dimension
     momentum = state.phase.momentum
     if momentum is not None:
         stats["kinetic_temperature"] = _tree.dot(momentum, momentum) / dimension

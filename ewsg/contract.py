@@ -59,11 +59,15 @@ class Cost(NamedTuple):
 
 
 class EstimateInfo(NamedTuple):
-    """What an estimate reports: the data it settled on, its cost, and scalars by name for `run.stats`."""
+    """What an estimate reports: the data it settled on, its cost, and scalars by name for `run.stats`.
+
+    `drag` is the part of the force that is friction, to be left out where the force of the potential is meant.
+    """
 
     indices: Indices | None
     cost: Cost
     stats: Mapping[str, Scalar]
+    drag: Position | None = None
 
 
 class StepInfo(NamedTuple):

@@ -14,12 +14,13 @@ from .estimators import (
     AbstractEstimator,
     Clustered,
     ControlVariate,
+    CovarianceFriction,
     Exponential,
     Full,
     Paired,
     Uniform,
 )
-from .integrators import BAOAB, AbstractIntegrator, Overdamped, Underdamped
+from .integrators import BAOAB, AbstractIntegrator, Overdamped, Preconditioned, Thermostat, Underdamped
 
 
 class Method(NamedTuple):
@@ -39,6 +40,16 @@ def sgld(batch_size: int, step_size: float | Schedule, temperature: float = 1.0)
     return Method(Uniform(batch_size), Overdamped(step_size, temperature))
 
 
+def psgld(batch_size: int, step_size: float | Schedule, temperature: float = 1.0) -> Method:
+    """Preconditioned SGLD (Li et al. 2016), λ = 1e−5 and α = 0.99 as in the paper."""
+    return Method(Uniform(batch_size), Preconditioned(step_size, temperature=temperature))
+
+
+def sgnht(batch_size: int, step_size: float | Schedule, friction: float, temperature: float = 1.0) -> Method:
+    """The stochastic gradient Nosé–Hoover thermostat (Ding et al. 2014)."""
+    return Method(Uniform(batch_size), Thermostat(step_size, friction, temperature))
+
+
 def sghmc(batch_size: int, step_size: float | Schedule, friction: float, temperature: float = 1.0) -> Method:
     """SGHMC as the paper uses it: underdamped Langevin, uniform minibatches, no noise estimate (B̂ = 0)."""
     return Method(Uniform(batch_size), Underdamped(step_size, friction, temperature))
@@ -53,6 +64,21 @@ def ewsg(
 ) -> Method:
     """The paper's method, Alg. 1."""
     return Method(Exponential(batch_size, chain_length), Underdamped(step_size, friction, temperature))
+
+
+def ewsg_vr(
+    batch_size: int,
+    step_size: float | Schedule,
+    friction: float,
+    passes_per_calibration: int = 1,
+    chain_length: int = 1,
+    temperature: float = 1.0,
+    bound: float | None = None,
+) -> Method:
+    """EWSG-VR, Alg. 2, as printed; `bound=1` limits the extra friction to what Euler–Maruyama can bear."""
+    inner = Exponential(batch_size, chain_length)
+    estimator = CovarianceFriction(inner, passes=passes_per_calibration, bound=bound)
+    return Method(estimator, Underdamped(step_size, friction, temperature))
 
 
 def ewsg_overdamped(

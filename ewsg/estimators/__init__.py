@@ -3,6 +3,7 @@
 from .base import AbstractEstimator
 from .clustered import Clustered
 from .control_variate import ControlVariate
+from .covariance_friction import CovarianceFriction
 from .exponential import Exponential
 from .full import Full
 from .paired import Paired
@@ -17,6 +18,7 @@ __all__ = [
     "AbstractEstimator",
     "Clustered",
     "ControlVariate",
+    "CovarianceFriction",
     "Exponential",
     "Full",
     "Paired",

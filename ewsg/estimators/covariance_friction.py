@@ -197,8 +197,9 @@ class CovarianceFriction(AbstractEstimator):
             deviations = self._deviations(target, kick.position, info.indices)
             covariance, drag = self._sampled_drag(deviations, kick, state.covariance, momentum, scale, ceiling)
         cost = Cost(gradients, info.cost.datum_directional)
-        force = _tree.subtract(force, unravel(drag))
-        return force, FrictionState(inner, covariance), EstimateInfo(info.indices, cost, stats)
+        friction = unravel(-drag)
+        force = _tree.add_scaled(force, 1, friction)
+        return force, FrictionState(inner, covariance), EstimateInfo(info.indices, cost, stats, friction)
 
     def cost(self, num_data: int) -> Cost:
         """What one estimate evaluates, but for the n datum gradients of a calibration."""

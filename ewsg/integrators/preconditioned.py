@@ -1,0 +1,152 @@
+"""Overdamped Langevin dynamics with an RMS preconditioner: pSGLD when the force is stochastic."""
+
+import dataclasses
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.core
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from .. import _random, _tree, schedules
+from .._component import check_positive
+from .._types import Key, Position, Scalar, Schedule
+from ..contract import Kick, Scales, StepInfo
+from ..errors import InputError
+from .base import AbstractIntegrator, ForceFunction
+
+
+class PreconditionedPhase(NamedTuple):
+    """The position, and the running mean of the squared gradients."""
+
+    position: Position
+    momentum: None
+    second_moment: Position
+
+
+class Preconditioned(AbstractIntegrator):
+    r"""pSGLD (Li, Chen, Carlson and Carin 2016, Alg. 1), its ε being 2h.
+
+    v ← αv + (1 − α) ḡ∘ḡ,   ḡ = force/n,   P = 1/(λ + √v)
+    θ' = θ + h (P·force + T·Γ) + √(2hTP) ξ,   Γ_i = ∂P_i/∂θ_i,   ξ ~ N(0, I)
+
+    Targets exp(−V/T) as h → 0 while P is constant; Γ is owed to a P that changes with θ. The original argues that it is
+    small for α near 1 and drops it, and so do the authors' code and the paper's comparison: `curvature=False`.
+    `curvature=True` adds what the present gradient contributes to Γ, −P²(1 − α) ḡ_i ∂_iḡ_i/√v (exact for α = 0 and
+    `Full`). The Hessian's diagonal in it is estimated without bias from one vector u of random signs, as u∘(∇ḡ u): a
+    directional derivative of every datum's gradient, which costs about as much as the gradient and is counted in
+    `cost.datum_directional`, not in the budget of data passes.
+
+    v starts at the first ḡ∘ḡ, as in the authors' code: from v = 0 the first steps would be 1/√(1 − α) times as long.
+    P of a step contains its own gradient, as in the original; the kick, which is described before that gradient is
+    known, shows the estimator P of the step before (1 at the first step).
+
+    Args:
+        step_size: h, or a function of the step counter (`ewsg.schedules`, optax); half the ε of the original.
+        alpha: α, 0 to 1; at 1, P stays what the first gradient made it.
+        regularization: λ.
+        curvature: add Γ, see above.
+        temperature: T. (The authors' code adds noise for T = 1/n, its step being in mean units.)
+        units: "sum", h is for ∇V; "mean", h is for ∇V/n at temperature T/n: the same chain with h_sum = h_mean/n. P is
+            made of ∇V/n in both.
+        num_data: n; `ewsg.compose` sets it.
+    """
+
+    has_momentum: ClassVar[bool] = False
+    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    alpha: float = 0.99
+    regularization: float = 1e-5
+    curvature: bool = eqx.field(static=True, default=False)
+    temperature: float = 1.0
+    units: str = eqx.field(static=True, default="sum")
+    num_data: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        check_positive("Preconditioned", "alpha", self.alpha, zero=True)
+        if not isinstance(self.alpha, jax.core.Tracer) and self.alpha > 1:
+            raise InputError(f"Preconditioned: alpha must be at most 1, not {self.alpha!r}")
+        check_positive("Preconditioned", "regularization", self.regularization)
+
+    def init(self, key: Key, position: Position) -> PreconditionedPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
+        del key
+        return PreconditionedPhase(position, None, _tree.zeros_like(position))
+
+    def step(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        key: Key,
+        phase: PreconditionedPhase,
+        step: Int[Array, ""],
+        force_function: ForceFunction,
+        estimator_state: Any,
+    ) -> tuple[PreconditionedPhase, Any, StepInfo]:
+        key_force, key_noise = _random.split(key)
+        h, noise_scale = self.scales(step)
+        position, _, second = phase
+        noise = _random.normal_like(key_noise, position)
+        metric = jax.tree.map(lambda v: jnp.where(step == 0, 1.0, self._metric(v)), second)
+        kick = Kick(position, None, None, noise, h, noise_scale, self.temperature, step, metric)
+        signs = change = None
+        if self.curvature:
+            key_force, key_probe = _random.split(key_force)
+            signs = jax.tree.map(jnp.sign, _random.normal_like(key_probe, position))
+            force, change, estimator_state, info = _differentiated(
+                force_function, key_force, kick, estimator_state, signs
+            )
+        else:
+            force, estimator_state, info = force_function(key_force, kick, estimator_state)
+        weight = jnp.where(step == 0, 1.0, 1 - self.alpha)  # of the present gradient in v
+        mean = _tree.scaled(1 / self._size(), force)
+        second = jax.tree.map(lambda v, g: v + weight * (g**2 - v), second, mean)
+        metric = jax.tree.map(self._metric, second)
+        drift = jax.tree.map(jnp.multiply, metric, force)
+        if self.curvature:
+            slope = jax.tree.map(lambda g, u, c: weight * g * u * c / self._size(), mean, signs, change)
+            gamma = jax.tree.map(_gamma, metric, second, slope)
+            drift = _tree.add_scaled(drift, self.temperature, gamma)
+        moved = jax.tree.map(
+            lambda x, f, p, xi: x + h * f + noise_scale * jnp.sqrt(p) * xi, position, drift, metric, noise
+        )
+        return PreconditionedPhase(moved, None, second), estimator_state, StepInfo(position, force, info)
+
+    def scales(self, step: Int[Array, ""]) -> Scales:
+        h = schedules.at(self.step_size, step)
+        return Scales(h, jnp.sqrt(2 * h * self.temperature))
+
+    def in_sum_units(self, num_data: int) -> "Preconditioned":
+        step_size = self.step_size if self.units == "sum" else schedules.scale(self.step_size, 1 / num_data)
+        return dataclasses.replace(self, step_size=step_size, units="sum", num_data=num_data)
+
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
+        """At the mode √v is at least the spread √(λ_max·T)/n of the exact mean gradient; minibatches add to it."""
+        h = schedules.at(self.step_size, jnp.int32(0))
+        typical = self.regularization + jnp.sqrt(curvature * self.temperature) / self._size()
+        return h * curvature / typical / 2, "step_size · λ_max / (regularization + √(λ_max · T)/n) < 2"
+
+    def _metric(self, second: Array) -> Array:
+        return 1 / (self.regularization + jnp.sqrt(second))
+
+    def _size(self) -> int:
+        if self.num_data is None:
+            raise InputError("Preconditioned does not know the number of data: use ewsg.compose, or set num_data=")
+        return self.num_data
+
+
+def _differentiated(
+    force_function: ForceFunction, key: Key, kick: Kick, estimator_state: Any, direction: Position
+) -> tuple[Position, Position, Any, Any]:
+    """The force, its derivative along `direction` for the same minibatch, the estimator's next state, and the info."""
+
+    def force_at(position: Position) -> tuple[Position, tuple[Any, Any]]:
+        force, state, info = force_function(key, kick._replace(position=position), estimator_state)
+        return force, (state, info)
+
+    force, change, (state, info) = jax.jvp(force_at, (kick.position,), (direction,), has_aux=True)
+    cost = info.cost._replace(datum_directional=2 * info.cost.datum_directional + info.cost.datum_gradients)
+    return force, change, state, info._replace(cost=cost)
+
+
+def _gamma(metric: Array, second: Array, slope: Array) -> Array:
+    """∂P_i/∂θ_i = −P² · slope/√v, where slope is ½∂_iv; 0 where v is."""
+    root = jnp.sqrt(second)
+    return jnp.where(root > 0, -(metric**2) * slope / jnp.where(root > 0, root, 1.0), 0.0)

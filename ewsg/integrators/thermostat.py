@@ -1,0 +1,121 @@
+"""Langevin dynamics whose friction adapts until the momentum has the right temperature: SGNHT."""
+
+import dataclasses
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from .. import _random, _tree, schedules
+from .._component import check_choice, check_positive
+from .._types import Key, Position, Scalar, Schedule
+from ..contract import Kick, Scales, StepInfo
+from .base import AbstractIntegrator, ForceFunction
+
+
+class ThermostatPhase(NamedTuple):
+    """A point of phase space, and the friction ξ: a scalar, or one per coordinate."""
+
+    position: Position
+    momentum: Position
+    thermostat: Position | Float[Array, ""]
+
+
+class Thermostat(AbstractIntegrator):
+    r"""The stochastic gradient Nosé–Hoover thermostat (Ding et al. 2014), Alg. 2.
+
+    r' = r + h·force − hξ r + √(2AhT) N(0, I),   θ' = θ + h r',   ξ' = ξ + (h/μ)(‖r'‖²/d − T)
+
+    or, per coordinate, ξ_i' = ξ_i + (h/μ)(r_i'² − T). ξ rises until ‖r‖²/d averages T, whatever noise the force has:
+    to about A + h·Tr Cov(force)/(2dT). Targets exp(−(V + ‖r‖²/2)/T) as h → 0 if Cov(force) is a multiple of the
+    identity (per coordinate: diagonal) that does not depend on θ. Stable while h²λ_max + 2hξ < 4. ξ settles within
+    about μξ/(hT) steps: where it has far to go, lower μ.
+
+    The original has T = 1 and μ = 1, and ξ starts at A, as here. BlackJAX's `sgnht` differs in one place: it moves
+    the position by the old momentum, θ' = θ + h r.
+
+    Args:
+        step_size: h, or a function of the step counter (`ewsg.schedules`, optax).
+        friction: A, which sets the injected noise; also where ξ starts.
+        temperature: T.
+        per_coordinate: one ξ for every coordinate, for noise that differs between them.
+        inertia: μ; small values let ξ react faster and fluctuate more, with variance T/(μd) (per coordinate T/μ).
+        units: "sum", h and A are for ∇V; "mean", they are for ∇V/n at temperature T/n: the same chain with
+            h_sum = h_mean/√n, A_sum = A_mean·√n and the same μ.
+        momentum: how r starts: "thermal", from N(0, T I), or "zero".
+    """
+
+    has_momentum: ClassVar[bool] = True
+    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    friction: float
+    temperature: float = 1.0
+    per_coordinate: bool = eqx.field(static=True, default=False)
+    inertia: float = 1.0
+    units: str = eqx.field(static=True, default="sum")
+    momentum: str = eqx.field(static=True, default="thermal")
+
+    def __check_init__(self):
+        check_positive("Thermostat", "friction", self.friction)
+        check_positive("Thermostat", "inertia", self.inertia)
+        check_choice("Thermostat", "momentum", self.momentum, ("thermal", "zero"))
+
+    def init(self, key: Key, position: Position) -> ThermostatPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if self.momentum == "zero":
+            momentum = _tree.zeros_like(position)
+        else:
+            momentum = _tree.scaled(jnp.sqrt(self.temperature), _random.normal_like(key, position))
+        if self.per_coordinate:
+            return ThermostatPhase(position, momentum, _tree.full_like(position, self.friction))
+        dtype = jax.tree.leaves(position)[0].dtype
+        return ThermostatPhase(position, momentum, jnp.asarray(self.friction, dtype))
+
+    def step(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        key: Key,
+        phase: ThermostatPhase,
+        step: Int[Array, ""],
+        force_function: ForceFunction,
+        estimator_state: Any,
+    ) -> tuple[ThermostatPhase, Any, StepInfo]:
+        key_force, key_noise = _random.split(key)
+        h, noise_scale = self.scales(step)
+        position, momentum, thermostat = phase
+        noise = _random.normal_like(key_noise, position)
+        if self.per_coordinate:
+            decay = jax.tree.map(lambda xi, r: h * xi * r, thermostat, momentum)
+        else:
+            decay = _tree.scaled(h * thermostat, momentum)
+        kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature, step)
+        force, estimator_state, info = force_function(key_force, kick, estimator_state)
+        kicked = _tree.add_scaled(_tree.subtract(momentum, decay), h, force)
+        kicked = _tree.add_scaled(kicked, noise_scale, noise)
+        moved = ThermostatPhase(
+            _tree.add_scaled(position, h, kicked), kicked, self._regulated(thermostat, kicked, h / self.inertia)
+        )
+        return moved, estimator_state, StepInfo(position, force, info)
+
+    def _regulated(self, thermostat: Position, momentum: Position, rate: Scalar) -> Position:
+        """ξ', from what the new momentum has over T."""
+        if self.per_coordinate:
+            return jax.tree.map(lambda xi, r: xi + rate * (r**2 - self.temperature), thermostat, momentum)
+        return thermostat + rate * (_tree.dot(momentum, momentum) / _tree.size(momentum) - self.temperature)
+
+    def scales(self, step: Int[Array, ""]) -> Scales:
+        h = schedules.at(self.step_size, step)
+        return Scales(h, jnp.sqrt(2 * self.friction * self.temperature * h))
+
+    def in_sum_units(self, num_data: int) -> "Thermostat":
+        if self.units == "sum":
+            return self
+        root = math.sqrt(num_data)
+        step_size = schedules.scale(self.step_size, 1 / root)
+        return dataclasses.replace(self, step_size=step_size, friction=self.friction * root, units="sum")
+
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
+        """h over the positive root of h²λ + 2hA = 4."""
+        h = schedules.at(self.step_size, jnp.int32(0))
+        root = jnp.sqrt(self.friction**2 + 4 * curvature)
+        return h * (root + self.friction) / 4, "step_size² · λ_max + 2 · step_size · friction < 4"
