@@ -41,7 +41,9 @@ class FlyMC(AbstractKernel):
        bright data.
 
     The work of an iteration grows with `resample` and with the number of bright data, not with n. Memory is O(n) a
-    chain, 8 bytes a datum: the method has an indicator for every datum.
+    chain, 8 bytes a datum: the method has an indicator for every datum. Start near the mode (`LogisticBound` finds it):
+    data that are bright because the start is far away hold the chain back until they are resampled, n/resample
+    iterations later.
 
     Cost: what is counted as "datum gradients" are here **likelihoods of one datum**, as the paper counts data used:
     `resample` + (bright data) an iteration; n for the indicators at the start, counted in the first iteration; and what
@@ -132,20 +134,21 @@ class FireflySampler(AbstractSampler):
         bright = exponential(key, (n,), dtype) < excess
         total = jnp.sum(jnp.where(bright, log_expm1(excess), 0))
         bright_sum = Compensated.zeros(jnp.zeros((), dtype)).add(total)
-        fireflies = Fireflies(Table.of(bright, self.kernel.block_size), self._base(position), bright_sum)
+        fireflies = Fireflies(Table.of(bright, self._block_size), self._base(position), bright_sum)
         return SamplerState(Phase(position, None), fireflies, jnp.int32(0))
 
     def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
-        key_data, key_bright, key_move, key_accept = _random.split(key, 4)
+        key_data, key_decide, key_move = _random.split(key, 3)
         position, dtype = state.phase.position, _dtype(state.phase.position)
         indices = self._draw(key_data, state.step)
-        fireflies, violations = self._resample(key_bright, position, state.estimator, indices)
+        thresholds = exponential(key_decide, (self.num_resampled + 1,), dtype)
+        fireflies, violations = self._resample(thresholds[:-1], position, state.estimator, indices)
         noise = _random.normal_like(key_move, position)
         proposal = _tree.cast_like(_tree.add_scaled(position, self.kernel.step_size, noise), position)
         base = self._base(proposal)
         total, more = self._bright_sum(proposal, fireflies.table)
         log_ratio = (base - fireflies.base) + _difference(total, fireflies.bright_sum)
-        accept = -exponential(key_accept, (), dtype) < log_ratio  # not where it is NaN
+        accept = -thresholds[-1] < log_ratio  # not where it is NaN
         moved = _tree.where(accept, (proposal, base, total), (position, fireflies.base, fireflies.bright_sum))
         stats = {
             "acceptance": jnp.where(jnp.isnan(log_ratio), 0, jnp.exp(jnp.minimum(log_ratio, 0))).astype(dtype),
@@ -173,6 +176,10 @@ class FireflySampler(AbstractSampler):
         """Refuse a bound that is above the likelihood, or whose sum is wrong, near the (stacked) starting points."""
         check_bound(self.target, self.bound, self.statistics, positions, self.kernel.step_size)
 
+    @property
+    def _block_size(self) -> int:
+        return min(self.kernel.block_size, self.target.num_data)
+
     def _draw(self, key: Key, step: Int[Array, ""]) -> Indices:
         """The data whose indicators are drawn anew: different ones, in O(resample).
 
@@ -186,11 +193,11 @@ class FireflySampler(AbstractSampler):
         return jax.lax.fori_loop(0, (step >= 0).astype(jnp.int32), draw, jnp.zeros(self.num_resampled, jnp.int32))
 
     def _resample(
-        self, key: Key, position: Position, fireflies: Fireflies, indices: Indices
+        self, thresholds: Float[Array, " b"], position: Position, fireflies: Fireflies, indices: Indices
     ) -> tuple[Fireflies, Array]:
         """New indicators of the given data, and the violations met."""
         excess, violated = self._excess(position, self.target.data.take(indices))
-        bright = exponential(key, indices.shape, excess.dtype) < excess
+        bright = thresholds < excess
         before = fireflies.table.is_bright(indices)
         weights = log_expm1(excess)
         change = jnp.sum(jnp.where(bright & ~before, weights, 0) - jnp.where(before & ~bright, weights, 0))
@@ -207,7 +214,7 @@ class FireflySampler(AbstractSampler):
 
         Under `vmap` a loop selects its whole carry, so that only three scalars are in it, and never the table.
         """
-        size = self.kernel.block_size
+        size = self._block_size
 
         def add(carry: tuple) -> tuple:
             number, total, violations = carry

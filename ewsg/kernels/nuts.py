@@ -1,0 +1,192 @@
+"""The No-U-Turn sampler on all data: the reference that needs gradients."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .. import _loop, _random, _tree
+from .._component import check_count, check_positive
+from .._types import Key, Position, Scalar
+from ..contract import Cost
+from ..errors import InputError
+from ..target import Target
+from ._blackjax import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
+
+_MOST_GRADIENTS = 2**32
+
+
+class NUTS(AbstractFullKernel):
+    r"""The No-U-Turn sampler (BlackJAX) with fixed settings: exact for any step size.
+
+    A Hamiltonian trajectory of p(θ, r) ∝ exp(−V(θ)/T − ½ rᵀM⁻¹r) by leapfrog steps, doubled until it turns back, and a
+    multinomial draw from it.
+
+    Cost: n datum gradients for every leapfrog step of a chain, and n for the start, counted in the first step. Chains
+    run in lock step: what one computes in vain while it waits for another is not counted.
+    Stats: `acceptance`, `leapfrogs`, `divergent` (1 for a trajectory whose energy error passed 1,000).
+
+    Args:
+        step_size: of the leapfrog steps, in units of √M⁻¹.
+        inverse_mass_matrix: M⁻¹, of shape (d,) or (d, d) in the order of `jax.flatten_util.ravel_pytree`, best the
+            posterior's variances; None is the identity.
+        max_depth: a trajectory is doubled at most this often.
+        temperature: T of the target exp(−V/T).
+        warmup_gradients: datum gradients spent on finding these settings (`adapt_nuts`), counted as preparation.
+
+    References:
+        M. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR 15 (2014); M. Betancourt, arXiv 1701.02434.
+    """
+
+    step_size: float
+    inverse_mass_matrix: Float[Array, " d"] | Float[Array, "d d"] | None = None
+    max_depth: int = eqx.field(static=True, default=10)
+    temperature: float = 1.0
+    warmup_gradients: int = eqx.field(static=True, default=0)
+
+    def __check_init__(self):
+        check_positive("NUTS", "step_size", self.step_size)
+        check_count("NUTS", "max_depth", self.max_depth, 1)
+        check_count("NUTS", "warmup_gradients", self.warmup_gradients, 0)
+        if self.inverse_mass_matrix is not None and np.ndim(self.inverse_mass_matrix) == 1:
+            check_positive("NUTS", "inverse_mass_matrix", self.inverse_mass_matrix)
+
+    def bind(self, target: Target) -> FullSampler:
+        if target.num_data * 2**self.max_depth >= _MOST_GRADIENTS:
+            raise InputError(
+                f"NUTS: {target.num_data} data × 2^{self.max_depth} leapfrog steps are more than a step can count: "
+                "lower max_depth"
+            )
+        return super().bind(target)
+
+    def first(self, log_density: Callable, position: Position) -> tuple[Array, Position]:
+        return jax.value_and_grad(log_density)(_widened(position))
+
+    def move(self, key: Key, log_density: Callable, position: Position, carried: tuple[Array, Position]) -> Move:
+        position = _widened(position)
+        dtype = jax.tree.leaves(position)[0].dtype
+        kernel = blackjax().nuts(
+            log_density,
+            step_size=jnp.asarray(self.step_size, dtype),
+            inverse_mass_matrix=self._inverse_mass(position, dtype),
+            max_num_doublings=self.max_depth,
+        )
+        state = blackjax().mcmc.hmc.HMCState(position, *carried)
+        # as plain words: BlackJAX's branches under vmap would look like a key used twice
+        state, info = kernel.step(_random.pack(key), state)
+        leapfrogs = info.num_integration_steps
+        stats = {"acceptance": info.acceptance_rate, "leapfrogs": leapfrogs, "divergent": info.is_divergent}
+        return Move(state.position, (state.logdensity, state.logdensity_grad), leapfrogs, stats)
+
+    def passes_per_step(self) -> int:
+        raise InputError("how many steps of NUTS a budget pays for depends on its trajectories: give num_steps=")
+
+    def prepared(self) -> Cost:
+        return Cost(self.warmup_gradients)
+
+    def _inverse_mass(self, position: Position, dtype: jnp.dtype) -> Array:
+        d = _tree.size(position)
+        if self.inverse_mass_matrix is None:
+            return jnp.ones(d, dtype)
+        matrix = jnp.asarray(self.inverse_mass_matrix, dtype)
+        if matrix.shape not in ((d,), (d, d)):
+            raise InputError(f"NUTS: inverse_mass_matrix has shape {matrix.shape}, and there are {d} parameters")
+        return matrix
+
+
+class Tuned(NamedTuple):
+    """Chains after warm-up: where they are, and their step sizes and inverse mass matrices."""
+
+    state: Any
+    parameters: dict[str, Array]
+
+
+def adapt_nuts(
+    target: Target,
+    init: Position | Callable[[Key], Position],
+    *,
+    temperature: float = 1.0,
+    num_chains: int = 4,
+    num_warmup: int = 1000,
+    max_depth: int = 10,
+    seed: int = 0,
+) -> NUTS:
+    """The kernel `NUTS` with step size and diagonal mass matrix adapted to a target (BlackJAX, Stan's windows).
+
+    Several chains are adapted to acceptance 0.8, one by one; the kernel has the median of their step sizes and the mean
+    of their inverse mass matrices. What this cost is counted in the preparation of a run with that kernel.
+
+    Args:
+        target: the posterior.
+        init: the starting point, a pytree of floating-point arrays; or a function of a key (one per chain).
+        temperature: T.
+        num_chains: chains to adapt.
+        num_warmup: transitions per chain.
+        max_depth: as in `NUTS`.
+        seed: equal seeds give equal kernels.
+
+    Example:
+        >>> import jax.numpy as jnp, ewsg
+        >>> from ewsg.kernels import adapt_nuts
+        >>> target = ewsg.Target(lambda mu, x: -0.5 * (x - mu) ** 2, None, jnp.arange(5.0))
+        >>> kernel = adapt_nuts(target, jnp.array(0.0), num_warmup=100)
+        >>> run = ewsg.sample(target, kernel, init=jnp.array(0.0), num_steps=100)
+        >>> run.cost.datum_gradients > kernel.warmup_gradients > 0
+        True
+    """
+    check_positive("adapt_nuts", "temperature", temperature)
+    check_count("adapt_nuts", "num_chains", num_chains, 1)
+    check_count("adapt_nuts", "num_warmup", num_warmup, 20)
+    with unchecked():
+        keys = _loop.chain_keys(jax.random.key(seed), num_chains)
+        positions = starting_points(target, init, keys.init, temperature)
+        tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, num_warmup, max_depth)
+    gradients = (num_chains + int(np.asarray(leapfrogs, np.int64).sum())) * target.num_data
+    return NUTS(
+        step_size=float(np.median(tuned.parameters["step_size"])),
+        inverse_mass_matrix=jnp.mean(tuned.parameters["inverse_mass_matrix"], axis=0),
+        max_depth=max_depth,
+        temperature=temperature,
+        warmup_gradients=gradients,
+    )
+
+
+def starting_points(
+    target: Target, init: Position | Callable[[Key], Position], keys: Array, temperature: Scalar
+) -> Position:
+    """The starting points of all chains, checked, in the widest floating-point type that is on."""
+    if callable(init):
+        positions = jax.vmap(init)(keys)
+        target.check(jax.tree.map(lambda leaf: leaf[0], positions))
+    else:
+        target.check(jax.tree.map(jnp.asarray, init))
+        positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
+    positions = _widened(positions)
+    check_digits(target, temperature, positions)
+    return positions
+
+
+def _widened(position: Position) -> Position:
+    """In the widest floating-point type that is on, which BlackJAX's NUTS needs."""
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), position)
+
+
+@functools.partial(jax.jit, static_argnums=(4, 5))
+def warm_up(
+    target: Target, temperature: Scalar, keys: Array, positions: Position, num_warmup: int, max_depth: int = 10
+) -> tuple[Tuned, Int[Array, "chain warmup"]]:
+    """The tuned chains, and the leapfrog steps of each transition."""
+    density = tempered(target, temperature)
+    adaptation = blackjax().window_adaptation(blackjax().nuts, density, max_num_doublings=max_depth)
+
+    def chain(key: Key, position: Position) -> tuple[Tuned, Array]:
+        (state, parameters), info = adaptation.run(key, position, num_warmup)
+        kept = {name: parameters[name] for name in ("step_size", "inverse_mass_matrix")}
+        return Tuned(state, kept), info.info.num_integration_steps
+
+    return jax.vmap(chain)(keys, positions)

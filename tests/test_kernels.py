@@ -1,0 +1,242 @@
+"""Random-walk Metropolis and NUTS in `ewsg.sample`: exact laws, costs, resume, compiled = eager."""
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.stats as stats
+import numpy as np
+import pytest
+
+import ewsg
+from ewsg.errors import InputError
+from ewsg.kernels import NUTS, RandomWalk, adapt_nuts
+
+CHAINS = 20_000
+OBSERVED = np.array([0.1, 0.4, 0.5, 1.1, 4.0], np.float32)
+START = jnp.array([1.0, 0.4])
+
+
+def log_likelihood(params, x):
+    return stats.norm.logpdf(x, params[0], jnp.exp(params[1]))
+
+
+def log_prior(params):
+    return stats.norm.logpdf(params[0], 0.0, 2.0) + stats.norm.logpdf(params[1], 0.0, 1.0)
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Five numbers, of which one is far out, and a normal model with (μ, log σ) unknown: both marginals are skewed."""
+    return ewsg.Target(log_likelihood, log_prior, OBSERVED)
+
+
+def quadrature(temperature):
+    """Mean, sd, and skewness of (μ, log σ), and their correlation, for `skewed` at a temperature."""
+    mu, s = np.linspace(-14, 16, 1501)[:, None], np.linspace(-2.5, 4, 1301)[None]
+    log_density = -(mu**2) / 8 - s**2 / 2
+    for x in OBSERVED.astype(np.float64):
+        log_density = log_density - 0.5 * ((x - mu) * np.exp(-s)) ** 2 - s
+    weight = np.exp((log_density - log_density.max()) / temperature)
+    weight /= weight.sum()
+    mean = np.array([(weight * mu).sum(), (weight * s).sum()])
+    sd = np.sqrt([(weight * (mu - mean[0]) ** 2).sum(), (weight * (s - mean[1]) ** 2).sum()])
+    y = (mu - mean[0]) / sd[0], (s - mean[1]) / sd[1]
+    return mean, sd, np.array([(weight * y[0] ** 3).sum(), (weight * y[1] ** 3).sum()]), (weight * y[0] * y[1]).sum()
+
+
+def assert_skewed_law(draws, temperature, deviations=4.5):
+    """First three moments and the correlation of independent draws within their Monte-Carlo error."""
+    mean, sd, skewness, correlation = quadrature(temperature)
+    assert skewness[1] > 0.25
+    y = (np.asarray(draws, np.float64) - mean) / sd
+    for values, expected in (
+        (y, 0.0),
+        (y**2, 1.0),
+        (y**3, skewness),
+        (y[:, 0] * y[:, 1], correlation),
+    ):
+        error = values.std(0) / np.sqrt(len(values))
+        assert np.all(np.abs(values.mean(0) - expected) < deviations * error), (values.mean(0), expected, error)
+
+
+def last_draws(target, kernel, num_steps, num_chains=CHAINS, init=START):
+    options = {"num_chains": num_chains, "num_steps": num_steps, "discard": 0, "thin": num_steps}
+    run = ewsg.sample(target, kernel, init=init, **options)
+    assert run.ok.all()
+    return run.draws[:, -1], run
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("step_size", [0.8, jnp.array([1.2, 0.4])], ids=["isotropic", "by parameter"])
+def test_random_walk_has_the_skewed_law(skewed, step_size, temperature):
+    scale = np.sqrt(temperature)
+    draws, run = last_draws(skewed, RandomWalk(scale * step_size, temperature=temperature), 150)
+    assert_skewed_law(draws, temperature)
+    assert 0.2 < run.stats["acceptance"].mean() < 0.6
+    assert run.temperature == temperature
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("mass", [None, jnp.array([2.0, 0.2]), jnp.array([[2.0, 0.1], [0.1, 0.2]])], ids=str)
+def test_nuts_has_the_skewed_law(skewed, mass, temperature):
+    step_size = 0.4 * np.sqrt(temperature) if mass is None else 0.6 * np.sqrt(temperature)
+    draws, run = last_draws(skewed, NUTS(step_size, mass, temperature=temperature), 15, num_chains=10_000)
+    assert_skewed_law(draws, temperature)
+    assert run.stats["divergent"].mean() < 0.01
+    assert run.stats["acceptance"].mean() > 0.6
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.3])
+def test_adapted_nuts(skewed, temperature):
+    kernel = adapt_nuts(skewed, START, temperature=temperature, num_warmup=500)
+    assert kernel == adapt_nuts(skewed, START, temperature=temperature, num_warmup=500)
+    _, sd, _, _ = quadrature(temperature)
+    np.testing.assert_allclose(np.sqrt(kernel.inverse_mass_matrix), sd, rtol=0.25)
+    draws, run = last_draws(skewed, kernel, 15, num_chains=8_000)
+    assert_skewed_law(draws, temperature)
+    assert 0.7 < run.stats["acceptance"].mean() < 0.97
+    assert kernel.warmup_gradients > 5 * 4 * 500
+    in_chains = run.cost.datum_gradients - kernel.warmup_gradients
+    assert in_chains == 5 * round(8_000 * (1 + 15 * run.stats["leapfrogs"].mean(dtype=np.float64)))
+
+
+def test_costs_are_counted_by_hand(skewed):
+    """RandomWalk: n a step and n for the start. NUTS: n a leapfrog step and n for the start."""
+    options = {"init": START, "num_chains": 3, "num_steps": 40, "discard": 0, "thin": 1}
+    walk = ewsg.sample(skewed, RandomWalk(0.5), **options)
+    assert walk.cost.datum_gradients == 3 * 5 * 41
+    assert walk.cost.data_passes == 41
+    nuts = ewsg.sample(skewed, NUTS(0.3, warmup_gradients=1234), **options)
+    assert nuts.cost.datum_gradients == 1234 + 5 * (3 + int(nuts.stats["leapfrogs"].sum()))
+    assert set(walk.stats) == {"acceptance", "noise_ratio"}
+    assert set(nuts.stats) == {"acceptance", "leapfrogs", "divergent", "noise_ratio"}
+    assert np.unique(nuts.stats["leapfrogs"]).size > 2
+
+
+def test_gradients_of_nuts_are_those_evaluated():
+    """The count against a call-back in the gradient itself, of one chain."""
+    calls = []
+
+    @jax.custom_vjp
+    def density(p):
+        return -0.5 * p**2
+
+    def backward(p, cotangent):
+        jax.debug.callback(lambda _: calls.append(1), p)
+        return (-cotangent * p,)
+
+    density.defvjp(lambda p: (density(p), p), backward)
+    target = ewsg.Target(lambda p, x: -0.1 * x * p**2, density, jnp.ones(7))
+    run = ewsg.sample(target, NUTS(0.2), init=jnp.array(0.3), num_chains=1, num_steps=50)
+    jax.effects_barrier()
+    assert run.cost.datum_gradients == 7 * len(calls)
+
+
+def test_a_budget_is_kept_or_refused(skewed):
+    options = {"init": START, "num_chains": 2, "discard": 0}
+    assert ewsg.sample(skewed, RandomWalk(0.5), data_passes=20, **options).cost.data_passes == 20
+    with pytest.raises(InputError, match="give num_steps="):
+        ewsg.sample(skewed, NUTS(0.5), data_passes=20, **options)
+    with pytest.raises(InputError, match="pays for no step"):
+        ewsg.sample(skewed, RandomWalk(0.5), data_passes=1, **options)
+
+
+@pytest.mark.parametrize("kernel", [RandomWalk(0.5), RandomWalk(jnp.array([0.5, 0.2]), 0.7), NUTS(0.5)], ids=str)
+def test_resume_bit_for_bit(skewed, kernel, tmp_path):
+    options = {"init": START, "num_chains": 3, "discard": 0, "thin": 1, "seed": 4}
+    whole = ewsg.sample(skewed, kernel, num_steps=60, **options)
+    ewsg.sample(skewed, kernel, num_steps=35, save_to=tmp_path / "run.npz", **options)
+    again = ewsg.resume(tmp_path / "run.npz", skewed, num_steps=25)
+    np.testing.assert_array_equal(again.draws, whole.draws)
+    assert again.cost.datum_gradients == whole.cost.datum_gradients
+    for name, values in whole.stats.items():
+        np.testing.assert_array_equal(again.stats[name], values)
+
+
+def advance(sampler, key, positions, steps):
+    chains = positions.shape[0]
+    key_init, *step_keys = jax.random.split(key, steps + 1)
+    state = jax.vmap(sampler.init)(jax.random.split(key_init, chains), positions)
+    for step_key in step_keys:
+        state, info = jax.vmap(sampler.step)(jax.random.split(step_key, chains), state)
+    return state, info.estimate.cost.datum_gradients
+
+
+@pytest.mark.parametrize(
+    ("kernel", "chains", "steps"), [(RandomWalk(0.5), 10_000, 3), (NUTS(0.4, max_depth=2), 20, 1)], ids=str
+)
+def test_compiled_equals_eager(skewed, kernel, chains, steps):
+    sampler = ewsg.compose(skewed, kernel)
+    positions = jnp.broadcast_to(START, (chains, 2))
+    compiled, _ = jax.jit(advance, static_argnums=3)(sampler, jax.random.key(1), positions, steps)
+    with jax.disable_jit():
+        eager, _ = advance(sampler, jax.random.key(1), positions, steps)
+    differs = np.abs(np.asarray(compiled.phase.position) - np.asarray(eager.phase.position)).max(1) > 1e-3
+    assert differs.mean() <= 5e-4
+    assert np.unique(compiled.phase.position[:, 0]).size > chains // 2
+
+
+@pytest.mark.parametrize("kernel", [RandomWalk(0.3), NUTS(0.3)], ids=str)
+def test_positions_are_pytrees_and_hold_their_dtype(kernel):
+    def density(params, x):
+        return -0.5 * (x - params["a"]) ** 2 - 0.5 * jnp.sum(params["b"] ** 2)
+
+    target = ewsg.Target(density, None, jnp.arange(3.0))
+    init = {"a": jnp.array(0.5), "b": jnp.ones((2, 2))}
+    run = ewsg.sample(target, kernel, init=init, num_steps=400, num_chains=50)
+    assert run.draws["b"].shape == (50, 200, 2, 2)
+    assert run.draws["a"].mean() == pytest.approx(1.0, abs=0.15)
+    assert run.draws["b"].std() == pytest.approx(3**-0.5, rel=0.1)
+    with jax.enable_x64(True):
+        for dtype in (np.float32, np.float64):
+            narrow = jax.tree.map(lambda leaf, dtype=dtype: np.asarray(leaf, dtype), init)
+            data = np.arange(3, dtype=dtype)
+            run = ewsg.sample(ewsg.Target(density, None, data), kernel, init=narrow, num_steps=4)
+            assert run.draws["a"].dtype == dtype
+
+
+def test_nan_densities_are_rejected():
+    """The density is NaN left of 0: a random walk never goes there."""
+    target = ewsg.Target(lambda p, x: -x * p + jnp.sqrt(p), None, jnp.ones(2))
+    run = ewsg.sample(target, RandomWalk(1.0), init=jnp.array(0.5), num_chains=200, num_steps=400)
+    assert run.ok.all()
+    assert run.draws.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: RandomWalk(0.0), "step_size must be positive"),
+        (lambda: RandomWalk(0.1, temperature=-1.0), "temperature must be positive"),
+        (lambda: RandomWalk(stepsize=0.1), "did you mean 'step_size'"),
+        (lambda: NUTS(0.1, max_depth=0), "max_depth must be a whole number of at least 1"),
+        (lambda: NUTS(0.1, np.array([1.0, -1.0])), "inverse_mass_matrix must be positive"),
+    ],
+)
+def test_bad_settings_are_refused(build, message):
+    with pytest.raises(InputError, match=message):
+        build()
+
+
+def test_what_does_not_fit_the_target_is_refused(skewed):
+    for kernel in (RandomWalk(jnp.ones(3)), NUTS(0.1, jnp.ones(3))):
+        with pytest.raises(InputError, match="there are 2 parameters"):
+            ewsg.sample(skewed, kernel, init=START, num_steps=2)
+    with pytest.raises(InputError, match="takes no integrator"):
+        ewsg.compose(skewed, RandomWalk(0.1), ewsg.Overdamped(0.1))
+    large = ewsg.Target(lambda p, x: -(p**2), None, jnp.zeros(2**23, jnp.int8))
+    with pytest.raises(InputError, match="lower max_depth"):
+        ewsg.compose(large, NUTS(0.1))
+    sampler = ewsg.compose(skewed, RandomWalk(0.1))
+    sampler.check(START[None])
+    with pytest.raises(InputError, match="too few digits in float32"):
+        sampler.check(jnp.array([[3e3, 0.0]]))
+    with pytest.raises(InputError, match="is nan at the start of chain 1"):
+        sampler.check(jnp.array([[0.0, 0.0], [0.0, -60.0]]))
+
+
+@pytest.mark.parametrize("kernel", [RandomWalk(0.5), NUTS(0.5)], ids=str)
+def test_one_trace_serves_all_settings(skewed, kernel):
+    """Step size and temperature are traced, the start is no part of the shapes."""
+    ewsg.sample(skewed, kernel, init=START, num_steps=10)
+    other = type(kernel)(0.4, temperature=0.9)
+    assert ewsg.sample(skewed, other, init=0.9 * START, num_steps=900, seed=1).cost.compile_seconds < 0.5
