@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import collect, datasets, diagnostics, errors, models, recipes, schedules, theory
+    from . import collect, datasets, diagnostics, errors, kernels, models, recipes, schedules, theory
     from .estimators import (
         SMS,
         SVRG,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Uniform,
     )
     from .integrators import BAOAB, UBU, Overdamped, Preconditioned, Thermostat, Underdamped
+    from .kernels import NUTS, FlyMC, RandomWalk
     from .result import Run
     from .sampler import Sampler, compose
     from .sampling import resume, sample
@@ -32,10 +33,13 @@ _HOME = {
     "ControlVariate": "estimators",
     "CovarianceFriction": "estimators",
     "Exponential": "estimators",
+    "FlyMC": "kernels",
     "Full": "estimators",
+    "NUTS": "kernels",
     "Overdamped": "integrators",
     "Paired": "estimators",
     "Preconditioned": "integrators",
+    "RandomWalk": "kernels",
     "Reshuffled": "estimators",
     "Run": "result",
     "SMS": "estimators",
@@ -51,10 +55,11 @@ _HOME = {
     "resume": "sampling",
     "sample": "sampling",
 }
-_MODULES = ("collect", "datasets", "diagnostics", "errors", "models", "recipes", "schedules", "theory")
+_MODULES = ("collect", "datasets", "diagnostics", "errors", "kernels", "models", "recipes", "schedules", "theory")
 
 __all__ = [
     "BAOAB",
+    "NUTS",
     "SMS",
     "SVRG",
     "UBU",
@@ -62,10 +67,12 @@ __all__ = [
     "ControlVariate",
     "CovarianceFriction",
     "Exponential",
+    "FlyMC",
     "Full",
     "Overdamped",
     "Paired",
     "Preconditioned",
+    "RandomWalk",
     "Reshuffled",
     "Run",
     "Sampler",
@@ -78,6 +85,7 @@ __all__ = [
     "datasets",
     "diagnostics",
     "errors",
+    "kernels",
     "load",
     "models",
     "recipes",

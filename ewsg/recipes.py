@@ -21,6 +21,7 @@ from .estimators import (
     Uniform,
 )
 from .integrators import BAOAB, AbstractIntegrator, Overdamped, Preconditioned, Thermostat, Underdamped
+from .kernels import AbstractBound, FlyMC
 
 
 class Method(NamedTuple):
@@ -118,3 +119,8 @@ def cp_sghmc(
 def sgld_cv(batch_size: int, step_size: float | Schedule, start: Position, temperature: float = 1.0) -> Method:
     """SGLD with control variates at the mode (Baker et al. 2019), searched from `start`."""
     return Method(ControlVariate(Uniform(batch_size), start=start), Overdamped(step_size, temperature))
+
+
+def flymc(bound: AbstractBound, step_size: float, resample: float | int = 0.1, temperature: float = 1.0) -> FlyMC:
+    """Firefly Monte Carlo (Maclaurin and Adams 2015): exact, given a lower bound of the likelihood."""
+    return FlyMC(bound, step_size, resample, temperature)
