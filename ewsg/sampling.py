@@ -180,21 +180,21 @@ def _run(
     assert before.checkpoint is not None
     carry, keys, limits = before.checkpoint
     record = Record(collector, carry, plan, before)
-    clock = time.perf_counter()
     zero, no = jnp.int32(0), jnp.array(False)
     thin = jnp.int32(plan.thin)
-    carry, rows = _loop.advance(sampler, collector, keys, carry, record.empty_rows(), zero, zero, thin, no, limits)
-    jax.block_until_ready(carry)
-    compile_seconds = time.perf_counter() - clock
-    began = saved = time.perf_counter()
-    done = int(carry.step)
-    quota, text = 8, ""
 
     def snapshot() -> Run:
         cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)
         return record.run(before, Checkpoint(carry, keys, limits), cost, plan, collector)
 
     with _interrupt.deferred() as interrupted, _progress.bar(plan.num_steps, progress) as update:
+        clock = time.perf_counter()
+        carry, rows = _loop.advance(sampler, collector, keys, carry, record.empty_rows(), zero, zero, thin, no, limits)
+        jax.block_until_ready(carry)
+        compile_seconds = time.perf_counter() - clock
+        began = saved = time.perf_counter()
+        done = int(carry.step)
+        quota, text = 8, ""
         while done < plan.num_steps and not interrupted():
             first, num_draws, partial = next_chunk(plan, done, int(carry.since), quota, record.room)
             tick = time.perf_counter()

@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 
 import jax
 import jax.numpy as jnp
@@ -147,8 +145,7 @@ def test_one_compilation_serves_all_settings_of_a_shape(gaussian):
     after_first = len(traces)
     for h, gamma, temperature, steps, thin in ((0.02, 3.0, 0.5, 40, 2), (0.005, 9.0, 1.0, 5000, 3)):
         integrator = ewsg.Underdamped(step_size=h, friction=gamma, temperature=temperature)
-        later = run(gaussian, Counted(), integrator, num_steps=steps, thin=thin, seed=3, init=jnp.ones(2))
-        assert later.cost.compile_seconds < 0.5
+        run(gaussian, Counted(), integrator, num_steps=steps, thin=thin, seed=3, init=jnp.ones(2))
     assert len(traces) == after_first
     assert after_first <= 2  # one for the shapes of the stats, one for the loop
 
@@ -250,20 +247,36 @@ def test_one_bad_chain_does_not_mix_into_results(centres):
     assert found.to_arviz().posterior["theta"].shape[0] == 2
 
 
-def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path):
-    timer = threading.Timer(3.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    began = time.perf_counter()
-    found = run(gaussian, num_steps=2_000_000_000, thin=1_000_000, save_to=tmp_path / "run.npz")
-    assert time.perf_counter() - began < 60
+def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path, monkeypatch):
+    """Ctrl-C in the middle of the sixth chunk: that chunk is finished, and what there is comes back."""
+    chunks = []
+
+    def interrupting_quota(taken, seconds, quota):
+        chunks.append(taken)
+        if len(chunks) == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return 100
+
+    monkeypatch.setattr(sampling, "_next_quota", interrupting_quota)
+    found = run(gaussian, num_steps=2_000_000_000, thin=40_000_000, save_to=tmp_path / "run.npz")
     assert found.settings["interrupted"]
-    assert 0 < found.settings["num_steps"] < 2_000_000_000
+    assert found.settings["num_steps"] == sum(chunks) == 8 + 5 * 100
     assert found.ok.all()
-    assert found.cost.datum_gradients == 3 * 4 * found.settings["num_steps"]
-    assert found.draws.shape[1] == found.settings["num_steps"] // 1_000_000
+    assert found.cost.datum_gradients == 3 * 4 * sum(chunks)
+    assert found.draws.shape[1] == 0
     assert "interrupted" in str(found.summary())
     again = ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=10)
     assert again.settings["num_steps"] == found.settings["num_steps"] + 10
+
+
+def test_a_second_interrupt_is_not_held_back():
+    from ewsg import _interrupt
+
+    with _interrupt.deferred() as interrupted:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 MEMORY_SCRIPT = """
