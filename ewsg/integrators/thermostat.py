@@ -1,7 +1,5 @@
 """Langevin dynamics whose friction adapts until the momentum has the right temperature: SGNHT."""
 
-import dataclasses
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -13,7 +11,7 @@ from .. import _random, _tree, schedules
 from .._component import check_choice, check_positive
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction
+from .base import AbstractIntegrator, ForceFunction, friction_in_sum_units
 
 
 class ThermostatPhase(NamedTuple):
@@ -108,11 +106,7 @@ class Thermostat(AbstractIntegrator):
         return Scales(h, jnp.sqrt(2 * self.friction * self.temperature * h))
 
     def in_sum_units(self, num_data: int) -> "Thermostat":
-        if self.units == "sum":
-            return self
-        root = math.sqrt(num_data)
-        step_size = schedules.scale(self.step_size, 1 / root)
-        return dataclasses.replace(self, step_size=step_size, friction=self.friction * root, units="sum")
+        return friction_in_sum_units(self, num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
         """h over the positive root of h²λ + 2hA = 4."""

@@ -3,7 +3,6 @@
 import abc
 import dataclasses
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -21,7 +20,8 @@ from ..target import Target
 
 _ROWS = 16_384
 _MOST_PASSES = 50
-_CLOSE = 1e-6
+_CLOSE = 1e-4
+_NOISE = 1e-6
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _SERIES_TERMS = 17
 
@@ -99,8 +99,8 @@ class LogisticBound(AbstractBound):
 
     Σ_i log B_i = const + h·g − hᵀAh,  h = θ − θ̂,  g = Σ σ(−ξ_i) z_i,  A = Σ λ(ξ_i) z_i z_iᵀ.
 
-    Valid everywhere. The mode is that of the posterior, found by Newton's method in float64; each pass over the data
-    (gradient and Hessian together) and the pass for g and A count n datum gradients.
+    Valid everywhere. The mode is that of the posterior, found by Newton's method; each pass over the data (gradient,
+    Hessian, and g and A together) counts n datum gradients.
 
     Args:
         mode: θ̂, of shape (d,); None searches for it. Any point is valid; far from the mode more data are bright.
@@ -113,17 +113,12 @@ class LogisticBound(AbstractBound):
 
     def prepare(self, target: Target) -> Prepared:
         rows = _only_array("LogisticBound", target, 2, "the rows of ewsg.models.logistic, (n, d)")
-        mode, passes = (self.mode, 0) if self.mode is not None else _newton(target, rows)
-        mode = jnp.asarray(mode)
+        mode, sums, passes = _newton(target, rows) if self.mode is None else (jnp.asarray(self.mode), None, 1)
         if mode.shape != rows.shape[1:]:
             raise InputError(f"LogisticBound: mode has shape {mode.shape}, and the data have {rows.shape[1]} columns")
-        slope, curvature = np.zeros(mode.shape), np.zeros(mode.shape * 2)
-        for block in _blocks(rows):
-            xi = block @ np.asarray(mode, np.float64)
-            slope += _sigmoid(-xi) @ block
-            curvature += (block * _curvature(np, xi)[:, None]).T @ block
-        statistics = (jnp.asarray(slope), jnp.asarray(curvature))
-        return Prepared(LogisticBound(mode), statistics, Cost((passes + 1) * target.num_data))
+        sums = sums or _total(_logistic_sums(rows, mode))
+        statistics = (jnp.asarray(sums.slope), jnp.asarray(sums.bound))
+        return Prepared(LogisticBound(mode), statistics, Cost(passes * target.num_data))
 
     def log_bound(self, params: Float[Array, " d"], datum: Float[Array, " d"]) -> Float[Array, ""]:
         return self.log_bounds(params, datum)
@@ -131,7 +126,7 @@ class LogisticBound(AbstractBound):
     def log_bounds(self, params: Float[Array, " d"], batch: Float[Array, "*b d"]) -> Float[Array, "*b"]:
         rows = batch.astype(params.dtype)
         s, xi = rows @ params, rows @ self._tangent(params)
-        return jax.nn.log_sigmoid(xi) + (s - xi) / 2 - _curvature(jnp, xi) * (s - xi) * (s + xi)
+        return jax.nn.log_sigmoid(xi) + (s - xi) / 2 - _curvature(xi) * (s - xi) * (s + xi)
 
     def log_bound_sum(self, params: Float[Array, " d"], statistics: tuple[Array, Array]) -> Float[Array, ""]:
         slope, curvature = (leaf.astype(params.dtype) for leaf in statistics)
@@ -189,7 +184,7 @@ class GaussianTaylorBound(AbstractBound):
             raise InputError(f"GaussianTaylorBound: mode must be (mu, log_sigma), not {self.mode!r}")
 
     def prepare(self, target: Target) -> Prepared:
-        x = _only_array("GaussianTaylorBound", target, 1, "one number each, (n,)").astype(np.float64)
+        x = np.asarray(_only_array("GaussianTaylorBound", target, 1, "one number each, (n,)"), np.float64)
         mode, passes = self.mode, 1
         if mode is None:
             if np.std(x) == 0:
@@ -257,63 +252,83 @@ def _filled(owner: str, setting: Any) -> Any:
     return setting
 
 
-def _only_array(owner: str, target: Target, axes: int, what: str) -> np.ndarray:
+def _only_array(owner: str, target: Target, axes: int, what: str) -> Array:
     leaves = jax.tree.leaves(target.data.arrays)
     if len(leaves) != 1 or leaves[0].ndim != axes:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)
         raise InputError(f"{owner} needs data that are {what}, not arrays of shape {shapes}")
-    return np.asarray(leaves[0])
+    return leaves[0]
 
 
-def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """The rows in float64, some thousands at a time."""
-    for start in range(0, len(rows), _ROWS):
-        yield rows[start : start + _ROWS].astype(np.float64)
+class _Sums(NamedTuple):
+    """Over data: log σ(s), its gradient and minus its Hessian by θ, and λ(s) z zᵀ."""
+
+    value: Any
+    slope: Any
+    curvature: Any
+    bound: Any
 
 
-def _newton(target: Target, rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """(the mode of a logistic regression's posterior, passes over the data), with halved steps where it overshoots."""
-    prior, zero = jax.value_and_grad(target.log_prior), jnp.zeros(rows.shape[1])
-    curvature_of_prior = jax.hessian(target.log_prior)
+@jax.jit
+def _logistic_sums(rows: Float[Array, "n d"], theta: Float[Array, " d"]) -> _Sums:
+    """The sums over each block of rows; they are added up in float64, by `_total`."""
+    size = min(len(rows), _ROWS)
+    whole, rest = divmod(len(rows), size)
 
-    def derivatives(theta: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        point = jnp.asarray(theta, zero.dtype)
-        value, slope = (np.asarray(part, np.float64) for part in prior(point))
-        curvature = -np.asarray(curvature_of_prior(point), np.float64)
-        for block in _blocks(rows):
-            s = block @ theta
-            weight = _sigmoid(-s)
-            value = value - np.sum(np.logaddexp(0.0, -s))
-            slope = slope + weight @ block
-            curvature = curvature + (block * (weight * (1 - weight))[:, None]).T @ block
-        return float(value), slope, curvature
+    def block(rows: Array) -> _Sums:
+        z = rows.astype(theta.dtype)
+        s = z @ theta
+        away = jax.nn.sigmoid(-s)
+        curvature, bound = ((z * weight[:, None]).T @ z for weight in (away * (1 - away), _curvature(s)))
+        return _Sums(jnp.sum(jax.nn.log_sigmoid(s)), away @ z, curvature, bound)
 
-    theta, scale = np.zeros(rows.shape[1]), 1.0
-    value, slope, curvature = derivatives(theta)
-    for passes in range(1, _MOST_PASSES):
+    numbers = jnp.arange(whole, dtype=jnp.int32)
+    sums = jax.lax.map(lambda number: block(jax.lax.dynamic_slice_in_dim(rows, number * size, size)), numbers)
+    if rest:
+        last = block(rows[whole * size :])
+        sums = jax.tree.map(lambda many, one: jnp.concatenate([many, one[None]]), sums, last)
+    return sums
+
+
+def _total(sums: _Sums) -> _Sums:
+    return jax.tree.map(lambda leaf: np.sum(np.asarray(leaf, np.float64), axis=0), sums)
+
+
+def _newton(target: Target, rows: Float[Array, "n d"]) -> tuple[Float[Array, " d"], _Sums, int]:
+    """(the mode of a logistic regression's posterior, sums there, passes over the data); steps that overshoot shrink."""
+    prior = jax.jit(
+        lambda theta: (target.log_prior(theta), target.prior_force(theta), jax.hessian(target.log_prior)(theta))
+    )
+
+    def derivatives(theta: Array) -> tuple[_Sums, float, np.ndarray, np.ndarray]:
+        value, slope, curvature = (np.asarray(part, np.float64) for part in prior(theta))
+        sums = _total(_logistic_sums(rows, theta))
+        return sums, float(sums.value + value), sums.slope + slope, sums.curvature - curvature
+
+    theta, scale = jnp.zeros(rows.shape[1]), 1.0
+    sums, value, slope, curvature = derivatives(theta)
+    passes = 1
+    while passes < _MOST_PASSES:
         eigenvalues, vectors = np.linalg.eigh(curvature)
-        inverse = 1 / np.maximum(eigenvalues, 1e-9 * np.max(eigenvalues))
-        step = vectors @ (inverse * (slope @ vectors))
+        step = vectors @ ((slope @ vectors) / np.maximum(eigenvalues, 1e-6 * np.max(eigenvalues)))
         if slope @ step < _CLOSE:  # the squared distance that is left, in posterior standard deviations
-            return theta, passes
-        candidate = derivatives(theta + scale * step)
-        if candidate[0] < value:
+            break
+        candidate = theta + jnp.asarray(scale * step, theta.dtype)
+        found = derivatives(candidate)
+        passes += 1
+        if found[1] < value - _NOISE * abs(value):
             scale /= 2
         else:
-            theta, scale = theta + scale * step, 1.0
-            value, slope, curvature = candidate
-    return theta, _MOST_PASSES
+            theta, scale = candidate, 1.0
+            sums, value, slope, curvature = found
+    return theta, sums, passes
 
 
-def _sigmoid(s: np.ndarray) -> np.ndarray:
-    return 0.5 * (1 + np.tanh(0.5 * s))
-
-
-def _curvature(module: Any, xi: Any) -> Any:
+def _curvature(xi: Array) -> Array:
     """λ(ξ) = tanh(ξ/2)/(4ξ), also at 0."""
-    small = module.abs(xi) < 1e-2
-    safe = module.where(small, 1.0, xi)
-    return module.where(small, 0.125 - xi**2 / 96, module.tanh(safe / 2) / (4 * safe))
+    small = jnp.abs(xi) < 1e-2
+    safe = jnp.where(small, 1, xi)
+    return jnp.where(small, 0.125 - xi**2 / 96, jnp.tanh(safe / 2) / (4 * safe))
 
 
 def _exponential_remainders(y: Float[Array, ""]) -> tuple[Array, Array, Array]:
