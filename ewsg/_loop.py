@@ -162,16 +162,18 @@ def collected(collector: AbstractCollector, carry: Carry) -> Any:
 
 
 def _advance_chain(sampler: AbstractSampler, limits: Limits, key: Key, chain: Chain) -> Chain:
-    """One step of one chain; a chain that has failed stays where it last was finite."""
+    """One step of one chain; a chain that has failed stays where it last was finite.
+
+    Only the phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select every step.
+    """
     state, info = sampler.step(key, chain.state)
     finite = _tree.all_finite(state.phase)
     bounded = _tree.max_abs(state.phase.position).astype(jnp.float32) < limits.divergence
     outcome = jnp.where(finite, jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
     status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
     ok = status == Status.ok
-    phase, estimator = _tree.where(ok, state[:2], chain.state[:2])
     return chain._replace(
-        state=SamplerState(phase, estimator, state.step),
+        state=state._replace(phase=_tree.where(ok, state.phase, chain.state.phase)),
         status=status,
         gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
         directional=chain.directional.add(info.estimate.cost.datum_directional),
