@@ -18,6 +18,16 @@ ewsg demo                     the demonstration, into ./ewsg-demo
 ewsg demo --quick --seed 1    the same in seconds, with another seed
 
 ewsg doctor                   is this installation fit to sample with?
+
+ewsg bench accuracy           every method against reference posteriors, at equal cost
+"""
+ACCURACY_EXAMPLES = """Examples:
+
+ewsg bench accuracy                               everything; two hours on two cores, and it can be interrupted
+
+ewsg bench accuracy --scale smoke --seeds 1       the same in miniature
+
+ewsg bench accuracy --problem pima --method SGHMC --method paired
 """
 
 app = typer.Typer(
@@ -27,6 +37,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+bench = typer.Typer(help="Measure accuracy and speed.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
 
 
 def _version(wanted: bool) -> bool:
@@ -65,6 +78,22 @@ def doctor() -> None:
     report = check()
     render(report)
     raise typer.Exit(0 if report.ok else 1)
+
+
+@bench.command(epilog=ACCURACY_EXAMPLES)
+def accuracy(
+    out: Annotated[Path, typer.Option(help="Folder for table, figure and numbers; an interrupted run goes on.")] = Path(
+        "ewsg-accuracy"
+    ),
+    problem: Annotated[list[str] | None, typer.Option(help="A problem; again for more. All by default.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="A method; again for more. All by default.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Independent repeats.")] = 3,
+    scale: Annotated[str, typer.Option(help="smoke (minutes) or laptop.")] = "laptop",
+) -> None:
+    """Compare all methods on nine posteriors at equal datum gradients."""
+    from ewsg.bench.accuracy import main
+
+    main(out, problem or (), method or (), seeds, scale)
 
 
 def main() -> None:

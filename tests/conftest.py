@@ -33,3 +33,10 @@ def centres() -> np.ndarray:
 def gaussian(centres) -> ewsg.Target:
     """The paper's 2-D Gaussian: V(θ) = Σ ½‖θ − c_i‖²."""
     return ewsg.Target(gaussian_log_likelihood, None, centres)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_compiled_programs():
+    """Compiled programs of a finished test module are of no further use: without this a worker grows to 6 GiB."""
+    yield
+    jax.clear_caches()

@@ -162,13 +162,31 @@ def test_equal_data_give_the_full_gradient_chain(rule):
     np.testing.assert_allclose(chains[1], chains[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("rule", ["weight", "select", "sequential"])
+def test_large_batches_tend_to_the_full_gradient(target, rule):
+    """Error of the force over 2,000 draws: 16 times the pairs, a quarter of the error."""
+
+    def error(batch_size):
+        estimator = Paired(batch_size, rule)
+        keys = jax.random.split(jax.random.key(3), 2000)
+        forces = jax.vmap(lambda key: estimator.estimate(key, target, the_kick(h=0.01), ())[0])(keys)
+        wrong = jax.tree.map(lambda one, full: one - full[None], forces, target.full_force(POSITION))
+        return np.sqrt(sum(np.mean(np.square(leaf)) for leaf in jax.tree.leaves(wrong)))
+
+    errors = [error(b) for b in (8, 128)]
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.15)
+
+
+@pytest.mark.parametrize("units", ["sum", "mean"])
 @pytest.mark.parametrize("rule", ["weight", "sequential"])
-def test_temperature_is_a_rescaling(gaussian, centres, rule):
-    """The chain at T on V is the chain at 1 on V/T with h√T and γ/√T."""
+def test_temperature_is_a_rescaling(gaussian, centres, rule, units):
+    """The chain at T on V is the chain at 1 on V/T with h√T and γ/√T; mean units are h√n and γ/√n."""
     root = np.sqrt(0.3)
     colder = ewsg.Target(lambda t, c: -0.5 * jnp.sum((t - c) ** 2) / 0.3, None, centres)
     options = {"init": jnp.zeros(2), "num_steps": 40, "discard": 0, "thin": 1}
-    one = ewsg.sample(gaussian, Paired(2, rule), ewsg.Underdamped(0.02, 5.0, 0.3), **options)
+    scale = np.sqrt(50) if units == "mean" else 1.0
+    integrator = ewsg.Underdamped(0.02 * scale, 5.0 / scale, 0.3, units=units)
+    one = ewsg.sample(gaussian, Paired(2, rule), integrator, **options)
     other = ewsg.sample(colder, Paired(2, rule), ewsg.Underdamped(0.02 * root, 5.0 / root), **options)
     np.testing.assert_allclose(one.draws, other.draws, rtol=2e-3, atol=2e-4)
 

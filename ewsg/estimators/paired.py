@@ -24,10 +24,10 @@ _SEQUENTIAL_LIMIT = 20_000_000
 class Paired(AbstractMinibatch):
     r"""Draws 2b data, pairs them (i_k, j_k), and tilts each pair by how its two gradients differ along the momentum.
 
-    v_k = h (G_j − G_i)/(2b),   D_k = c r·v_k / T,   G_i = n∇V_i (prior shared out)
+    v_k = h (G_j − G_i)/(2b),   D_k = r·v_k / T,   G_i = n∇V_i (prior shared out)
 
-    weight:      force = Σ_k [(1 − p_k)(−G_i) + (1 + p_k)(−G_j)]/(2b),  p_k = clip(D_k/2, −1, 1)
-    select:      keep j_k with probability ½ + ½ clip(D_k, −1, 1), else i_k;  force = mean of the b kept
+    weight:      force = Σ_k [(1 − p_k)(−G_i) + (1 + p_k)(−G_j)]/(2b),  p_k = clip(c D_k/2, −1, 1)
+    select:      keep j_k with probability ½ + ½ clip(c D_k, −1, 1), else i_k;  force = mean of the b kept
     sequential:  r ← r − α(q)(r·v_k/T) v_k − h (G_i + G_j)/(2b), pair after pair,  q = ‖v_k‖²/T,
                  α(q) = (1 − √(1 − q))/q, 1/q for q > 1: each tilt keeps N(0, T) exactly
 
@@ -75,21 +75,21 @@ class Paired(AbstractMinibatch):
         momentum, variance = _reference(kick)
         if self.rule == "sequential":
             force, tilt = self._sequential(target, kick, drawn, momentum, variance)
-            return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt))
+            return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, tilt))
         along = target.directional(kick.position, drawn, momentum)
         first, second = jnp.split(along, 2)
-        factor = self._factor(kick, target.num_data)
-        tilt = factor * kick.step_size * (first - second) / (2 * self.batch_size * variance)
+        tilt = kick.step_size * (first - second) / (2 * self.batch_size * variance)
+        lean = self._factor(kick, target.num_data) * tilt
         if self.rule == "select":
             threshold = _random.uniform(_random.fold(key, 1), tilt.shape, tilt.dtype)
-            take_second = threshold < choice_probability(tilt)
+            take_second = threshold < choice_probability(lean)
             kept = jnp.where(take_second, *reversed(jnp.split(drawn, 2)))
             force = target.force(kick.position, kept)
-            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt))
-        lean = jnp.clip(tilt / 2, -1, 1)
-        weights = jnp.concatenate([1 - lean, 1 + lean]) / (2 * self.batch_size)
+            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt, lean))
+        share = jnp.clip(lean / 2, -1, 1)
+        weights = jnp.concatenate([1 - share, 1 + share]) / (2 * self.batch_size)
         force = target.weighted_force(kick.position, drawn, weights)
-        return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt / 2))
+        return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, lean / 2))
 
     def cost(self, num_data: int) -> Cost:
         pairs = 2 * self.batch_size
@@ -145,10 +145,10 @@ def _alpha(q: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.where(q <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - q, 0))), 1 / jnp.maximum(q, 1))
 
 
-def _tilt_stats(tilt: Float[Array, " b"]) -> dict[str, Scalar]:
-    """Moments of the tilts, from which the summary predicts the error that clipping leaves."""
+def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"]) -> dict[str, Scalar]:
+    """Moments of the D_k, from which the summary predicts the error of the sd; the share of pairs cut at ±1."""
     return {
         "tilt_second": jnp.mean(tilt**2),
         "tilt_fourth": jnp.mean(tilt**4),
-        "clipped": jnp.mean((jnp.abs(tilt) > 1).astype(tilt.dtype)),
+        "clipped": jnp.mean((jnp.abs(clipped) > 1).astype(tilt.dtype)),
     }

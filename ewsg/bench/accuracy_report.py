@@ -1,0 +1,165 @@
+"""The table and the figure of `ewsg bench accuracy`."""
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from .. import figures
+
+SHOWN = (
+    "full gradient",
+    "SGHMC",
+    "EWSG",
+    "SGNHT",
+    "SMS-UBU",
+    "control variate",
+    "paired",
+    "paired, sequential",
+    "control variate + paired",
+)
+"""Methods of the figure; the table has all of them."""
+
+
+class Cell(NamedTuple):
+    """A method at one step size, over the seeds."""
+
+    factor: float
+    rows: list[dict[str, Any]]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every seed has numbers."""
+        return all("error" in row for row in self.rows)
+
+    def mean(self, name: str) -> float:
+        """Mean over seeds of a number (the last one, of a curve); infinite where a chain failed."""
+        if not self.ok:
+            return math.inf
+        values = [row[name] for row in self.rows]
+        return float(np.mean([value[-1] if isinstance(value, list) else value for value in values]))
+
+    def spread(self, name: str) -> float:
+        """Half the range over seeds."""
+        values = [row[name][-1] if isinstance(row[name], list) else row[name] for row in self.rows]
+        return (max(values) - min(values)) / 2
+
+
+def cells(results: dict[str, Any], problem: str) -> dict[str, list[Cell]]:
+    """The cells of each method on a problem, by step size."""
+    found: dict[str, dict[float, list[dict[str, Any]]]] = {}
+    for row in results["rows"]:
+        if row["problem"] == problem:
+            found.setdefault(row["method"], {}).setdefault(row["factor"], []).append(row)
+    return {method: [Cell(*item) for item in sorted(by.items())] for method, by in found.items()}
+
+
+def best(candidates: list[Cell]) -> Cell:
+    """The step size with the smallest error at the full budget."""
+    return min(candidates, key=lambda cell: cell.mean("error"))
+
+
+def table(results: dict[str, Any], console: Console) -> str:
+    """Prints one table a problem, and returns them as Markdown."""
+    text = ["# Accuracy at equal datum gradients", "", _legend(results), ""]
+    for problem, facts in results["problems"].items():
+        header, rows = _rows(cells(results, problem))
+        title = (
+            f"{facts['title']}: {facts['data_per_step']} data a step, friction {facts['friction']:g}, common step "
+            f"{facts['step_size']:g}"
+        )
+        shown = Table(title=f"\n{title}", box=None, title_justify="left", pad_edge=False)
+        for column in header:
+            shown.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
+        for row in rows:
+            shown.add_row(*row)
+        console.print(shown)
+        lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+        text += [f"## {title}", "", *("| " + " | ".join(line) + " |" for line in lines), ""]
+    console.print(f"\n{_legend(results)}", soft_wrap=True)
+    return "\n".join(text)
+
+
+def _legend(results: dict[str, Any]) -> str:
+    return (
+        "KL: moments of the pooled chains against the reference, at the common step (floor: exact draws of that "
+        "effective size). sd: posterior sd over the reference's, median and worst coordinate. mean: largest error of "
+        "a mean, in sd. error: of one chain's own means and sds after the whole budget, in sd, bias and variance "
+        "together; at the common step, and at the step of the grid "
+        f"({', '.join(f'{factor:g}' for factor in results['grid'])} times the common one) where it is smallest. ESS: "
+        "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
+        f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
+        "methods start at the posterior mean, whose search is charged to none."
+    )
+
+
+def _rows(methods: dict[str, list[Cell]]) -> tuple[list[str], list[list[str]]]:
+    header = ["method", "KL", "floor", "sd", "worst", "mean", "KSD", "error", "best error", "at step", "ESS", "time"]
+    seconds = _common(methods["SGHMC"]).mean("microseconds_per_step") if "SGHMC" in methods else math.nan
+    rows = []
+    for method, candidates in methods.items():
+        common, top = _common(candidates), best(candidates)
+        if not any(cell.ok for cell in candidates):
+            rows.append([method, *["-"] * (len(header) - 1)])
+            continue
+        rows.append(
+            [
+                method,
+                _number(common, "kl", spread=True),
+                _number(common, "kl_floor"),
+                _number(common, "sd_ratio_median", "{:.3f}"),
+                _number(common, "sd_ratio_worst", "{:.3f}"),
+                _number(common, "mean_max", "{:.3f}"),
+                _number(common, "ksd"),
+                _number(common, "error", "{:.3f}"),
+                _number(top, "error", "{:.3f}", spread=True),
+                f"{top.factor:g}",
+                _number(common, "ess_per_million", "{:,.0f}"),
+                f"{common.rows[0]['microseconds_per_step'] / seconds:.2f}" if common.ok else "-",
+            ]
+        )
+    return header, rows
+
+
+def _common(candidates: list[Cell]) -> Cell:
+    """The step size at which all methods are compared."""
+    return min(candidates, key=lambda cell: abs(math.log(cell.factor)))
+
+
+def _number(cell: Cell, name: str, form: str = "{:.2g}", spread: bool = False) -> str:
+    if not cell.ok:
+        return "-"
+    text = form.format(cell.mean(name))
+    return f"{text} ± {f'{cell.spread(name):.1g}'}" if spread and len(cell.rows) > 1 else text
+
+
+def draw(results: dict[str, Any], path: Path) -> None:
+    """Error against cost, one panel a problem and one line a method, each at its best step."""
+    names = list(results["problems"])
+    columns = min(3, len(names))
+    rows = math.ceil(len(names) / columns)
+    with figures.drawing(path, columns=columns, rows=rows, height=3.0) as (figure, axes):
+        panels = np.atleast_1d(axes).ravel()
+        for panel, name in zip(panels, names, strict=False):
+            methods = cells(results, name)
+            facts = results["problems"][name]
+            for i, method in enumerate(SHOWN):
+                top = best(methods[method]) if method in methods else None
+                if top is None or not top.ok:
+                    continue
+                color, marker, line = figures.style(i)
+                cost = np.mean([row["cost"] for row in top.rows], axis=0) / facts["num_data"]
+                error = np.mean([row["error"] for row in top.rows], axis=0)
+                panel.loglog(cost, error, color=color, marker=marker, linestyle=line, markersize=3.5, linewidth=1.2)
+            panel.set(title=facts["title"], xlabel="datum gradients / n (data passes)")
+        for panel in panels[::columns]:
+            panel.set_ylabel("error of one chain (posterior sd)")
+        for panel in panels[len(names) :]:
+            panel.set_axis_off()
+        for i, method in enumerate(SHOWN):
+            color, marker, line = figures.style(i)
+            panels[0].plot([], [], color=color, marker=marker, linestyle=line, markersize=3.5, label=method)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5)

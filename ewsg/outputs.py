@@ -1,0 +1,93 @@
+"""The folder an experiment writes to: it refuses another experiment's, and remembers which parts are done."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError
+
+RESULTS = "results.json"
+_PARTS = "parts.jsonl"
+_PACKAGES = ("ewsg", "jax", "jaxlib", "numpy")
+
+
+class Folder:
+    """A folder that belongs to one experiment.
+
+    Parts are appended to a file as they are finished; `part` returns a finished one without computing it again, so
+    that an interrupted experiment goes on where it stopped. A part belongs to the settings under which it was made.
+
+    Args:
+        path: made if it does not exist; refused, before anything is computed, if it holds something else.
+        experiment: whose results these are.
+    """
+
+    def __init__(self, path: str | os.PathLike, experiment: str):
+        self.path = Path(path)
+        self.experiment = experiment
+        self._check()
+        self._parts = self._read_parts()
+
+    def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
+        """What `compute` returns (anything JSON can hold), computed once for these settings and versions."""
+        key = json.dumps([name, dict(settings), _versions()], sort_keys=True)
+        if key not in self._parts:
+            value = json.loads(json.dumps(compute()))
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open(self.path / _PARTS, "a", encoding="utf-8") as file:
+                file.write(json.dumps({"experiment": self.experiment, "key": key, "value": value}) + "\n")
+            self._parts[key] = value
+        return self._parts[key]
+
+    def finish(self, results: Mapping[str, Any]) -> None:
+        """Writes results.json, with the experiment's name and the versions, in one stroke."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        everything = {"experiment": self.experiment, **results, "versions": _versions()}
+        handle, scratch = tempfile.mkstemp(dir=self.path, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(everything, file, indent=1)
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, self.path / RESULTS)
+
+    def _check(self) -> None:
+        parent = self.path.absolute().parent
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is a file: give a folder with --out")
+        if not self.path.exists() and not parent.is_dir():
+            raise InputError(f"cannot make {self.path}: the folder {parent} does not exist; create it first")
+        if self.path.is_dir() and any(self.path.iterdir()):
+            owners = {self._owner(RESULTS), self._owner(_PARTS)} - {None}
+            if owners != {self.experiment}:
+                whose = f"results of {owners.pop()!r}" if owners else "other files"
+                raise InputError(f"the folder {self.path} holds {whose}: give an empty or new one with --out")
+
+    def _owner(self, name: str) -> str | None:
+        """Whose results a file of the folder holds, if it holds any."""
+        try:
+            text = (self.path / name).read_text(encoding="utf-8")
+            return str(json.loads(text.splitlines()[0] if name == _PARTS else text)["experiment"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def _read_parts(self) -> dict[str, Any]:
+        """Finished parts; a last line cut short by a crash is left out."""
+        parts = {}
+        try:
+            lines = (self.path / _PARTS).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return parts
+        for line in lines:
+            try:
+                part = json.loads(line)
+            except ValueError:
+                continue
+            parts[part["key"]] = part["value"]
+        return parts
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in _PACKAGES}

@@ -1,0 +1,98 @@
+"""What a problem is: a posterior, its reference answer, and the settings at which samplers are compared on it."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from .._types import Position
+from ..diagnostics import flatten, moments
+from ..reference import nuts
+from ..target import Target
+
+
+class Answer(NamedTuple):
+    """Moments of what is observed of the posterior, flat in the order of `ravel_pytree`.
+
+    Attributes:
+        mean: its posterior mean.
+        cov: its posterior covariance.
+        start: where chains begin: the posterior mean of the parameters, or a draw where that mean means nothing.
+        source: how the answer was found.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    cov: Float[np.ndarray, "d d"]
+    start: Position
+    source: dict[str, Any]
+
+    @property
+    def sd(self) -> Float[np.ndarray, " d"]:
+        """Posterior standard deviations."""
+        return np.sqrt(np.diag(self.cov))
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """A posterior on which samplers are compared.
+
+    Attributes:
+        title: one line for tables and figures.
+        target: the posterior.
+        init: where NUTS starts.
+        step_size: h at which all methods are compared; the grid lies around it.
+        friction: γ.
+        data_per_step: how many datum gradients a step of every subsampling method takes.
+        observe: what of a position is compared; None is the position. Networks are compared by what they predict.
+        exact: mean and covariance in closed form, where there is one; otherwise NUTS finds them.
+        has_mean: whether the posterior mean of the parameters lies where the posterior does.
+        num_draws: of each of eight NUTS chains.
+    """
+
+    title: str
+    target: Target
+    init: Position
+    step_size: float
+    friction: float
+    data_per_step: int
+    observe: Callable[[Position], Position] | None = None
+    exact: tuple[np.ndarray, np.ndarray] | None = None
+    has_mean: bool = True
+    num_draws: int = 2000
+
+    def seen(self, draws: Position) -> Position:
+        """What is compared of draws with leading axes (chain, draw)."""
+        if self.observe is None:
+            return draws
+        return jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(self.observe)))(draws))
+
+    def solve(self, progress: bool | None = None) -> Answer:
+        """Finds the reference answer: closed form, or eight NUTS chains, which takes minutes."""
+        if self.exact is not None:
+            mean, cov = self.exact
+            start = jax.tree.map(lambda leaf: np.asarray(mean, leaf.dtype).reshape(leaf.shape), self.init)
+            return Answer(mean, cov, start, {"method": "closed form"})
+        draws = self.num_draws
+        found = nuts(self.target, self.init, num_chains=8, num_warmup=1000, num_draws=draws, progress=progress)
+        seen = self.seen(found.draws)
+        mean, cov = moments(seen)
+        if self.has_mean:
+            start = jax.tree.map(lambda leaf: leaf.mean((0, 1), dtype=np.float64).astype(leaf.dtype), found.draws)
+        else:
+            start = jax.tree.map(lambda leaf: leaf[0, -1], found.draws)
+        return Answer(mean, cov, start, _quality(seen, found.divergences) | {"method": "NUTS (BlackJAX), 8 chains"})
+
+
+def _quality(draws: Position, divergences: int) -> dict[str, Any]:
+    """What says whether the reference can be trusted."""
+    from .._arviz import statistic
+
+    places = flatten(draws)
+    return {
+        "smallest_ess": float(np.min(statistic("ess", places))),
+        "largest_rhat": float(np.max(statistic("rhat", places))),
+        "divergences": int(divergences),
+    }
