@@ -4,7 +4,6 @@ The data are the breast-cancer measurements that ship inside scikit-learn, so th
 """
 
 import dataclasses
-import json
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,14 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from . import diagnostics, figures, models, recipes
-from .errors import InputError
+from .outputs import RESULTS, Folder
 from .reference import Reference, nuts
 from .result import Run
 from .sampling import sample
 from .target import Target
 
 STEP_SIZE, FRICTION = 0.02, 10.0
-RESULTS = "results.json"
 
 
 class Outcome(NamedTuple):
@@ -62,8 +60,7 @@ def main(out: str | Path = "ewsg-demo", seed: int = 0, quick: bool = False) -> d
         seed: of every chain.
         quick: a tenth of the budget, to see that everything works.
     """
-    out = Path(out)
-    _check_folder(out)
+    folder = Folder(out, "demo")
     console = Console()
     began = time.perf_counter()
     target = problem()
@@ -79,36 +76,19 @@ def main(out: str | Path = "ewsg-demo", seed: int = 0, quick: bool = False) -> d
         outcomes.append(Outcome(name, run, diagnostics.moment_errors(run, reference.mean, reference.sd)))
         console.print(f"  {name}: {run.cost.seconds:.1f} s and {run.cost.compile_seconds:.1f} s to compile")
     results = _results(target, reference, outcomes, passes, seed, quick)
-    out.mkdir(parents=True, exist_ok=True)
-    _figure(reference, outcomes, out / "figure")
     console.print(_table(outcomes, passes))
     _explain(console, reference, target)
     results["seconds"] = time.perf_counter() - began
-    (out / RESULTS).write_text(json.dumps(results, indent=1))
-    console.print(f"\nWrote {out / 'figure.png'}, figure.svg and {RESULTS} in {results['seconds']:.0f} s.")
+    folder.finish(results)
+    _figure(reference, outcomes, folder.path / "figure")
+    console.print(f"\nWrote {folder.path / 'figure.png'}, figure.svg and {RESULTS} in {results['seconds']:.0f} s.")
     return results
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file: give a folder with --out")
-    if out.is_dir() and any(out.iterdir()):
-        try:
-            ours = json.loads((out / RESULTS).read_text()).get("experiment") == "demo"
-        except (OSError, ValueError, AttributeError):
-            ours = False
-        if not ours:
-            raise InputError(f"the folder {out} holds other files: give an empty or new one with --out")
-    parent = out.absolute().parent
-    if not out.exists() and not parent.is_dir():
-        raise InputError(f"cannot make {out}: the folder {parent} does not exist; create it first")
 
 
 def _results(
     target: Target, reference: Reference, outcomes: list[Outcome], passes: int, seed: int, quick: bool
 ) -> dict[str, Any]:
     return {
-        "experiment": "demo",
         "data": f"breast cancer (scikit-learn), n = {target.num_data}",
         "seed": seed,
         "quick": quick,

@@ -39,7 +39,7 @@ class Folder:
             value = json.loads(json.dumps(compute()))
             self.path.mkdir(parents=True, exist_ok=True)
             with open(self.path / _PARTS, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"experiment": self.experiment, "key": key, "value": value}) + "\n")
+                file.write("\n" + json.dumps({"experiment": self.experiment, "key": key, "value": value}))
             self._parts[key] = value
         return self._parts[key]
 
@@ -69,12 +69,12 @@ class Folder:
         """Whose results a file of the folder holds, if it holds any."""
         try:
             text = (self.path / name).read_text(encoding="utf-8")
-            return str(json.loads(text.splitlines()[0] if name == _PARTS else text)["experiment"])
+            return str(json.loads(text.split("\n")[1] if name == _PARTS else text)["experiment"])
         except (OSError, ValueError, LookupError, TypeError):
             return None
 
     def _read_parts(self) -> dict[str, Any]:
-        """Finished parts; a last line cut short by a crash is left out."""
+        """Finished parts; a line cut short by a crash is left out."""
         parts = {}
         try:
             lines = (self.path / _PARTS).read_text(encoding="utf-8").splitlines()

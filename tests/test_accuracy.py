@@ -1,4 +1,4 @@
-"""What paired selection must reach on real posteriors, over three seeds, and that the summary knows when it does not."""
+"""What paired selection must reach on real posteriors over three seeds, and that the summary knows when it does not."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -81,10 +81,10 @@ def test_a_changed_problem_is_not_answered(monkeypatch):
 
     problem = problems.load("skewed")
     other = dataclasses.replace(problem, target=ewsg.Target(lambda p, x: -((x - p[0]) ** 2), None, np.arange(5.0)))
-    with pytest.raises(ewsg.InputError, match="another target"):
+    with pytest.raises(ewsg.errors.InputError, match="another target"):
         problems.answers.read("skewed", other)
 
 
 def test_unknown_problem_is_named():
-    with pytest.raises(ewsg.InputError, match="did you mean 'pima'"):
+    with pytest.raises(ewsg.errors.InputError, match="did you mean 'pima'"):
         problems.load("pimma")

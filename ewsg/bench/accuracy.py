@@ -19,10 +19,10 @@ from ..problems import Answer, Problem
 from ..sampling import sample
 from .accuracy_report import draw, table
 from .measures import measure
-from .methods import METHODS, Builder
+from .methods import EVALUATED_TWICE, METHODS, Builder
 
 EXPERIMENT = "bench accuracy"
-GRID = (0.25, 0.5, 1.0, 2.0)
+GRID = (0.5, 1.0, 2.0)
 """Step sizes that every method is given, as multiples of the problem's common one."""
 SCALES = {"smoke": (16, 800), "laptop": (256, 4000)}
 """Chains, and steps of a method that takes `data_per_step` data each."""
@@ -64,7 +64,8 @@ def main(
             problem, answer = problems.load(name), problems.answer(name)
             for (method, build), factor, seed in itertools.product(chosen.items(), grid, range(num_seeds)):
                 settings = {"scale": scale, "seed": seed, "step_size": factor * problem.step_size}
-                compute = functools.partial(_run, problem, answer, build, **settings)
+                budget = SCALES[scale][1] * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1)
+                compute = functools.partial(_run, problem, answer, build, budget, **settings)
                 numbers = folder.part(f"{name}/{method}", settings, compute)
                 rows.append({"problem": name, "method": method, "factor": factor, **settings, **numbers})
                 update(len(rows), f"{name}: {method}")
@@ -87,21 +88,22 @@ def main(
     return results
 
 
-def _run(problem: Problem, answer: Answer, build: Builder, scale: str, seed: int, step_size: float) -> dict[str, Any]:
+def _run(
+    problem: Problem, answer: Answer, build: Builder, budget: int, *, scale: str, seed: int, step_size: float
+) -> dict[str, Any]:
     """One run of the budget, measured; its chains are fewer where there are more than 32 parameters."""
-    chains, steps = SCALES[scale]
+    chains = SCALES[scale][0]
     dimension = sum(np.size(leaf) for leaf in jax.tree.leaves(answer.start))
     chains = max(16, min(chains, chains * 32 // dimension))
     start = jax.tree.map(jnp.asarray, answer.start)
     method = build(problem, start, step_size)
-    passes = steps * problem.data_per_step / problem.target.num_data
     try:
         run = sample(
             problem.target,
             method,
             init=start,
             num_chains=chains,
-            data_passes=passes,
+            data_passes=budget / problem.target.num_data,
             discard=0,
             seed=seed,
             progress=False,

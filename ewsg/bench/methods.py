@@ -86,3 +86,9 @@ METHODS: dict[str, Builder] = {
 SGLD moves by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes n data a step, hence
 fewer steps. EWSG-VR and SVRG pay for their passes over the data out of the same budget.
 """
+
+EVALUATED_TWICE = ("CCAdL", "covariance of the batch")
+"""Methods whose data a dedicated program would evaluate once: our composition takes the force and the covariance apart.
+
+They are given twice the budget, so that they take as many steps as the others.
+"""

@@ -1,0 +1,69 @@
+"""The folder of an experiment: whose it is, and what is done."""
+
+import json
+
+import pytest
+
+import ewsg
+from ewsg.outputs import Folder
+
+
+def test_a_finished_part_is_not_computed_again(tmp_path):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return {"value": len(calls)}
+
+    for _ in range(2):
+        folder = Folder(tmp_path / "out", "first")
+        assert folder.part("a", {"seed": 0}, compute) == {"value": 1}
+    assert folder.part("a", {"seed": 1}, compute) == {"value": 2}
+    assert folder.part("b", {"seed": 0}, compute) == {"value": 3}
+    assert len(calls) == 3
+
+
+def test_an_interrupted_part_is_not_kept(tmp_path):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Folder(tmp_path, "first").part("a", {}, interrupted)
+    assert Folder(tmp_path, "first").part("a", {}, lambda: 7) == 7
+
+
+def test_a_line_cut_short_is_computed_again(tmp_path):
+    folder = Folder(tmp_path, "first")
+    folder.part("a", {}, lambda: 1)
+    folder.part("b", {}, lambda: 2)
+    parts = tmp_path / "parts.jsonl"
+    parts.write_text(parts.read_text()[:-10])
+    again = Folder(tmp_path, "first")
+    assert again.part("a", {}, lambda: 5) == 1
+    assert again.part("b", {}, lambda: 5) == 5
+    assert Folder(tmp_path, "first").part("b", {}, lambda: 6) == 5
+
+
+def test_another_experiments_folder_is_refused_before_anything_is_written(tmp_path):
+    Folder(tmp_path, "first").finish({"answer": 42})
+    with pytest.raises(ewsg.errors.InputError, match="holds results of 'first'"):
+        Folder(tmp_path, "second")
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["experiment"] == "first"
+    assert results["answer"] == 42
+    assert set(results["versions"]) >= {"jax", "ewsg"}
+
+
+@pytest.mark.parametrize("content", ["thesis.tex", "results.json"])
+def test_other_files_are_left_alone(tmp_path, content):
+    (tmp_path / content).write_text("{}")
+    with pytest.raises(ewsg.errors.InputError, match="holds other files"):
+        Folder(tmp_path, "first")
+
+
+def test_a_file_or_a_missing_parent_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ewsg.errors.InputError, match="is a file"):
+        Folder(tmp_path / "file", "first")
+    with pytest.raises(ewsg.errors.InputError, match="create it first"):
+        Folder(tmp_path / "a" / "b", "first")
