@@ -9,7 +9,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test lint types readme constraints clean
+.PHONY: help .venv demo test bench lint types readme constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,10 @@ demo: $(VENV)/.installed  ## run the demonstration
 
 test: $(VENV)/.installed  ## run every test
 	$(BIN)/pytest -n 2 --dist worksteal -q
+
+bench: $(VENV)/.installed  ## time the loop against its peers, on one core
+	$(BIN)/python benchmarks/guard.py
+	$(BIN)/python benchmarks/speed.py --json benchmarks/build/speed.json
 
 lint: $(VENV)/.installed  ## check style and formatting
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""Accuracy of every method at equal datum gradients: `python benchmarks/accuracy.py --help`, or `ewsg bench accuracy`."""
+"""Accuracy of every method at equal datum gradients: `python benchmarks/accuracy.py`, or `ewsg bench accuracy`."""
 
 import sys
 

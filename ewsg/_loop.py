@@ -13,6 +13,7 @@ from ._accumulate import Compensated, Counter
 from ._types import Key, Position, Scalar
 from .collect import AbstractCollector
 from .contract import StepInfo
+from .integrators.base import Phase
 from .sampler import AbstractSampler, SamplerState
 from .target import Target
 
@@ -25,21 +26,28 @@ class Status(IntEnum):
     diverged = 2
 
 
+_BLOCK = 32
+
+
 class Chain(NamedTuple):
-    """One chain, and what is recorded about it."""
+    """One chain, and what is recorded about it.
+
+    Plain sums of up to `_BLOCK` steps (`recent`) are added to the compensated ones since the last draw (`window`).
+    """
 
     state: SamplerState
     status: Int[Array, ""]
     gradients: Counter
     directional: Counter
     window: Compensated
+    recent: Any
     anchor: Position
     noise_ratio: Array
     summary: Any
 
 
 _STATE_AXES = SamplerState._make((0, 0, None))
-CHAIN_AXES = Chain._make((_STATE_AXES, *(0,) * 7))
+CHAIN_AXES = Chain._make((_STATE_AXES, *(0,) * 8))
 """All of a chain has a leading axis but the step counter, which all chains share (see `Kick.step`)."""
 
 
@@ -89,6 +97,7 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
             gradients=Counter.zero(),
             directional=Counter.zero(),
             window=Compensated.zeros(stats),
+            recent=jax.tree.map(jnp.zeros_like, stats),
             anchor=position,
             noise_ratio=jnp.zeros((), dtype),
             summary=collector.init(position),
@@ -98,7 +107,7 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
     return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
 
 
-@functools.partial(jax.jit, donate_argnums=(3, 4))
+@functools.partial(jax.jit, donate_argnums=(3, 4), compiler_options={"xla_cpu_prefer_vector_width": 512})
 def advance(
     sampler: AbstractSampler,
     collector: AbstractCollector,
@@ -123,9 +132,19 @@ def advance(
         chains = move(step_keys, carry.chains)
         return carry._replace(chains=chains, step=carry.step + 1, since=carry.since + 1)
 
+    def block(left_carry):
+        left, carry = left_carry
+        count = jnp.minimum(left, _BLOCK - carry.since % _BLOCK)
+        before = carry.chains.state.phase
+        carry = jax.lax.fori_loop(0, count, step, carry)
+        chains = jax.vmap(_hold, (CHAIN_AXES, 0), CHAIN_AXES)(carry.chains, before)
+        whole = carry.since % _BLOCK == 0
+        return left - count, carry._replace(chains=_tree.where(whole, _flush(chains), chains))
+
     def draw(k, carry_rows):
         carry, rows = carry_rows
-        carry = jax.lax.fori_loop(0, jnp.where(k == 0, first, thin), step, carry)
+        steps = jnp.where(k == 0, first, thin)
+        _, carry = jax.lax.while_loop(lambda left_carry: left_carry[0] > 0, block, (steps, carry))
         due = ~(partial & (k == num_draws - 1))
         chains = _probe(sampler, keys, carry, due & (carry.draws % limits.probe_every == 0))
         carry = carry._replace(chains=chains, draws=carry.draws + due.astype(jnp.int32))
@@ -146,9 +165,10 @@ def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any
 
 def begin_recording(carry: Carry) -> Carry:
     """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
-    window = jax.tree.map(jnp.zeros_like, carry.chains.window)
+    window, recent = jax.tree.map(jnp.zeros_like, (carry.chains.window, carry.chains.recent))
     anchor = jax.tree.map(jnp.copy, carry.chains.state.phase.position)
-    return carry._replace(chains=carry.chains._replace(window=window, anchor=anchor), since=jnp.int32(0))
+    chains = carry.chains._replace(window=window, recent=recent, anchor=anchor)
+    return carry._replace(chains=chains, since=jnp.int32(0))
 
 
 @jax.jit
@@ -162,23 +182,33 @@ def collected(collector: AbstractCollector, carry: Carry) -> Any:
 
 
 def _advance_chain(sampler: AbstractSampler, limits: Limits, key: Key, chain: Chain) -> Chain:
-    """One step of one chain; a chain that has failed stays where it last was finite.
-
-    Only the phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select every step.
-    """
+    """One step of one chain, and whether it is still in order."""
     state, info = sampler.step(key, chain.state)
     finite = _tree.all_finite(state.phase)
     bounded = _tree.max_abs(state.phase.position).astype(jnp.float32) < limits.divergence
     outcome = jnp.where(finite, jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
     status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
-    ok = status == Status.ok
     return chain._replace(
-        state=state._replace(phase=_tree.where(ok, state.phase, chain.state.phase)),
+        state=state,
         status=status,
         gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
         directional=chain.directional.add(info.estimate.cost.datum_directional),
-        window=_tree.where(ok, chain.window.add(_step_stats(state, info, chain.anchor)), chain.window),
+        recent=_tree.add_scaled(chain.recent, 1, _step_stats(state, info, chain.anchor)),
     )
+
+
+def _hold(chain: Chain, before: Phase) -> Chain:
+    """Puts a chain that has failed back to where it was, in order, at most `_BLOCK` steps ago; its draws are blank.
+
+    Only the phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select.
+    """
+    phase = _tree.where(chain.status == Status.ok, chain.state.phase, before)
+    return chain._replace(state=chain.state._replace(phase=phase))
+
+
+def _flush(chain: Chain) -> Chain:
+    """The recent sums, moved to the compensated ones."""
+    return chain._replace(window=chain.window.add(chain.recent), recent=_tree.zeros_like(chain.recent))
 
 
 def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[str, Scalar]:
@@ -219,7 +249,7 @@ def _rows(collector: AbstractCollector, carry: Carry) -> dict[str, Any]:
 
 def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> dict[str, Any]:
     """What is kept of one chain at a draw; nothing of a chain that has failed is a number."""
-    means = jax.tree.map(lambda total: total / since.astype(total.dtype), chain.window.value())
+    means = jax.tree.map(lambda total: total / since.astype(total.dtype), _flush(chain).window.value())
     row = {
         "draw": collector.row(chain.state.phase.position),
         "stats": means | {"noise_ratio": chain.noise_ratio},
@@ -231,8 +261,9 @@ def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due
     """Hands a draw to the collector and empties the window, where a draw is due."""
     summary = collector.update(chain.summary, chain.state.phase.position, count)
     take = due & (chain.status == Status.ok)
-    window = jax.tree.map(lambda leaf: jnp.where(due, jnp.zeros_like(leaf), leaf), chain.window)
-    return chain._replace(summary=_tree.where(take, summary, chain.summary), window=window)
+    sums = (chain.window, chain.recent)
+    window, recent = _tree.where(due, _tree.zeros_like(sums), sums)
+    return chain._replace(summary=_tree.where(take, summary, chain.summary), window=window, recent=recent)
 
 
 def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:

@@ -1,19 +1,48 @@
 """Every random number of the library is drawn here, from typed keys.
 
-Samplers never call `jax.random` themselves, so that the generator can be changed in one place. A key is either folded
-(any number of times, with different numbers) or used up by one split or draw, never both: `fold(key, 0)` and the first
-of `split(key)` may be the same key.
+Samplers never call `jax.random` themselves, so that the generator can be changed in one place; which one it is, a key
+knows. A key is either folded (any number of times, with different numbers) or used up by one split or draw, never both:
+of a threefry key, `fold(key, 0)` and the first of `split(key)` may be the same.
 """
 
 import itertools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from ._normal import normal
+from ._stream import FAST
 from ._types import Indices, Key, Position
 
 _SHUFFLE_ROUNDS = 24
+_ONE_WORD = 4_096
+
+GENERATORS = ("fast", "threefry")
+"""Generators by name: the library's own counter-based stream (`_stream`), and JAX's threefry2x32."""
+
+
+def make_key(seed: int, generator: str) -> Key:
+    """The key of a whole number, for a generator by the name that `generator_of` gives."""
+    return jax.random.key(seed, impl=_implementation(generator))
+
+
+def default_generator() -> str:
+    """The fastest generator where the arrays are: "fast" on the CPU, else "threefry"."""
+    return "fast" if jax.default_backend() == "cpu" else "threefry"
+
+
+def generator_of(key: Key) -> str:
+    """The name of a key's generator: one of `GENERATORS`, or JAX's name for one of its others."""
+    implementation = jax.random.key_impl(key)
+    if implementation == FAST:
+        return "fast"
+    return {"threefry2x32": "threefry"}.get(str(implementation), str(implementation))
+
+
+def _implementation(generator: str) -> Any:
+    return {"fast": FAST, "threefry": "threefry2x32"}.get(generator, generator)
 
 
 def fold(key: Key, number: Int[Array, ""] | int) -> Key:
@@ -31,9 +60,9 @@ def pack(key: Key) -> Array:
     return jax.random.key_data(key)
 
 
-def unpack(words: Array) -> Key:
+def unpack(words: Array, generator: str) -> Key:
     """The key that `pack` put away."""
-    return jax.random.wrap_key_data(words)
+    return jax.random.wrap_key_data(words, impl=_implementation(generator))
 
 
 def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
@@ -45,7 +74,7 @@ def normal_like(key: Key, tree: Position) -> Position:
     """A standard normal vector with the structure and dtypes of `tree`, in one draw."""
     leaves, structure = jax.tree.flatten(tree)
     sizes = [leaf.size for leaf in leaves]
-    drawn = jax.random.normal(key, (sum(sizes),), jnp.result_type(*(leaf.dtype for leaf in leaves)))
+    drawn = _normal(key, sum(sizes), jnp.result_type(*(leaf.dtype for leaf in leaves)))
     starts = itertools.accumulate(sizes, initial=0)
     return structure.unflatten(
         [
@@ -53,6 +82,13 @@ def normal_like(key: Key, tree: Position) -> Position:
             for start, size, leaf in zip(starts, sizes, leaves, strict=False)
         ]
     )
+
+
+def _normal(key: Key, count: int, dtype: jnp.dtype) -> Float[Array, " count"]:
+    """`count` standard normal numbers: in double precision as JAX draws them, else from one 32-bit word each."""
+    if dtype == jnp.float64:
+        return jax.random.normal(key, (count,), dtype)
+    return normal(jax.random.bits(key, (count,), jnp.uint32))
 
 
 def categorical(key: Key, log_weights: Float[Array, " k"]) -> Int[Array, ""]:
@@ -63,13 +99,28 @@ def categorical(key: Key, log_weights: Float[Array, " k"]) -> Int[Array, ""]:
 def indices(key: Key, num_data: Int[Array, " b"] | int, batch_size: int) -> Indices:
     """`batch_size` independent uniform indices in [0, num_data): with replacement; each entry may have its own bound.
 
-    ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64.
+    ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64. Up to
+    n = 4,096, of u only the upper 32 bits are drawn: ⌊u·n / 2^32⌋, which favours none by more than a millionth.
     """
+    if isinstance(num_data, int) and num_data <= _ONE_WORD:
+        words = jax.random.bits(key, (batch_size,), jnp.uint32)
+        product = (words >> 16) * jnp.uint32(num_data) + ((words & 0xFFFF) * jnp.uint32(num_data) >> 16)
+        return _stored((product >> 16).astype(jnp.int32))
     high, low = jax.random.bits(key, (2, batch_size), jnp.uint32)
     n = jnp.uint32(num_data)
     product = high * n
     carry = (product + _multiply_high(low, n)) < product
-    return (_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32)
+    return _stored((_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32))
+
+
+def _stored(indices: Indices) -> Indices:
+    """The same numbers, written to memory once.
+
+    The compiler would otherwise hash them again for every entry of every row that they gather: it fuses through an
+    `optimization_barrier`, but not into a branch whose condition it cannot see through.
+    """
+    yes = jax.lax.optimization_barrier(jnp.array(True))
+    return jax.lax.cond(yes, lambda same: same, jnp.zeros_like, indices)
 
 
 def _multiply_high(a: Array, b: Array) -> Array:
@@ -101,7 +152,7 @@ def shuffled(key: Key, places: Indices, num_data: int) -> Indices:
         image = jnp.where(mirror >= x, mirror - x, mirror + n - x)
         swap = _mix(jnp.maximum(x, image) ^ word) >> 31 == 1
         x = jnp.where(swap, image, x)
-    return x.astype(jnp.int32)
+    return _stored(x.astype(jnp.int32))
 
 
 def _mix(word: Array) -> Array:

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _loop
-from ._component import check_count, check_positive
+from . import _loop, _random
+from ._component import check_choice, check_count, check_positive
 from ._record import Plan
 from ._types import Position
 from .errors import InputError
@@ -55,11 +55,18 @@ def make_plan(num_steps: int, discard: float | int, thin: int | None) -> Plan:
     return Plan(num_steps, discard, int(thin))
 
 
-def root_key(seed: int | jax.Array) -> jax.Array:
-    """The key that a whole run hangs on."""
+def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
+    """The key that a whole run hangs on; a typed key keeps its own generator."""
+    if generator is not None:
+        check_choice("sample", "rng", generator, _random.GENERATORS)
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
-        return jax.random.key(int(seed))
+        return _random.make_key(int(seed), generator or _random.default_generator())
     if isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key) and seed.shape == ():
+        if generator not in (None, _random.generator_of(seed)):
+            raise InputError(
+                f"seed is a {_random.generator_of(seed)} key and rng={generator!r}: leave rng out, or "
+                "give a whole number as seed"
+            )
         return seed
     raise InputError(f"seed must be a whole number or a typed key (jax.random.key(0)), not {seed!r}")
 

@@ -20,6 +20,18 @@ ewsg demo --quick --seed 1    the same in seconds, with another seed
 ewsg doctor                   is this installation fit to sample with?
 
 ewsg bench accuracy           every method against reference posteriors, at equal cost
+
+ewsg list                     the paper's experiments, and the problems of the benchmark
+
+ewsg reproduce gaussian-kl    one of them, with a verdict on each of the paper's claims
+"""
+REPRODUCE_EXAMPLES = """Examples:
+
+ewsg reproduce gaussian-kl                           into ./ewsg-gaussian-kl; minutes, and it can be interrupted
+
+ewsg reproduce blr-covertype --scale smoke           the same in miniature
+
+ewsg reproduce --all --scale laptop --out results    everything, and results/reproduction.md
 """
 ACCURACY_EXAMPLES = """Examples:
 
@@ -78,6 +90,36 @@ def doctor() -> None:
     report = check()
     render(report)
     raise typer.Exit(0 if report.ok else 1)
+
+
+@app.command(epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="An experiment: `ewsg list` names them.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All experiments, each in a folder of its own.")] = False,
+    scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (its own budget).")] = "laptop",
+    out: Annotated[Path | None, typer.Option(help="Folder for what is written; an interrupted run goes on.")] = None,
+) -> None:
+    """Reproduce a figure or table of the paper: numbers, figures, and which claims hold."""
+    from ewsg import experiments
+
+    if everything == (name is not None):
+        raise InputError(f"give one experiment, or --all (experiments: {', '.join(experiments.EXPERIMENTS)})")
+    if name is None:
+        report = experiments.reproduce_all(scale, out or Path("ewsg-reproduction"))
+        typer.echo(f"Wrote {report}.")
+    else:
+        experiments.reproduce(name, scale, out)
+
+
+@app.command("list")
+def list_() -> None:
+    """Name the paper's experiments and the problems of the benchmark."""
+    from ewsg import experiments, problems
+
+    typer.echo("experiments (ewsg reproduce NAME):")
+    for name, experiment in experiments.EXPERIMENTS.items():
+        typer.echo(f"  {name:14} {experiment.shows}")
+    typer.echo(f"problems (ewsg bench accuracy --problem NAME):\n  {', '.join(problems.names())}")
 
 
 @bench.command(epilog=ACCURACY_EXAMPLES)

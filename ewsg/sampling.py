@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _interrupt, _loop, _progress, _tree, storage
+from . import _interrupt, _loop, _progress, _random, _tree, storage
 from ._component import check_count, check_positive, describe, rebuild
 from ._record import Plan, Record, next_chunk
 from ._start import count_steps, initial_positions, make_plan, root_key
@@ -44,6 +44,7 @@ def sample(
     discard: float | int = 0.5,
     thin: int | None = None,
     seed: int | jax.Array = 0,
+    rng: str | None = None,
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     progress: bool | None = None,
     save_to: str | os.PathLike | None = None,
@@ -64,6 +65,8 @@ def sample(
         discard: how much of the start is thrown away: a share below 1, or a whole number of steps.
         thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept.
         seed: a whole number or a typed JAX key; equal seeds give equal runs, whatever the chunks.
+        rng: the generator of random numbers: "fast" (docs/random.md) or "threefry", JAX's own; None is "fast" on the
+            CPU and "threefry" elsewhere. A key given as seed keeps its own generator.
         collect: None keeps draws; a function of the position keeps its value instead; `ewsg.collect.Moments()` keeps
             running moments and no draws.
         progress: None shows a bar on a terminal when the run takes more than two seconds.
@@ -86,7 +89,7 @@ def sample(
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
     collector = as_collector(collect)
-    key = root_key(seed)
+    key = root_key(seed, rng)
     keys = _loop.chain_keys(key, num_chains)
     positions = initial_positions(target, init, keys.init, num_chains)
     if save_to is not None:
@@ -103,6 +106,7 @@ def sample(
         "num_data": target.num_data,
         "dimension": _tree.size(positions) // num_chains,
         "seed": seed if isinstance(seed, int) else "key",
+        "rng": _random.generator_of(key),
         "divergence_limit": limit,
         "versions": {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy")},
     }

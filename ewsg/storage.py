@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _loop
+from . import _loop, _random
 from ._component import describe
 from ._types import Position
 from .collect import AbstractCollector, Draws
@@ -37,10 +37,11 @@ class SavedRun(NamedTuple):
         """The chains, keys and limits as they were when the run was saved."""
         position = jax.tree.map(jnp.asarray, self.fingerprint["position"])
         num_chains = self.settings["num_chains"]
+        generator = self.settings.get("rng", "threefry")
         positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
 
         def example():
-            keys = _loop.chain_keys(jax.random.key(0), num_chains)
+            keys = _loop.chain_keys(_random.make_key(0, generator), num_chains)
             carry = _loop.start(sampler, collector, keys, positions)
             return Checkpoint(carry, keys, _loop.Limits(jnp.float32(0), jnp.int32(0)))
 
@@ -49,7 +50,7 @@ class SavedRun(NamedTuple):
             raise InputError(
                 "the saved run was made with another estimator, integrator or collector: pass the same ones"
             )
-        return structure.unflatten([_to_device(a, b) for a, b in zip(self.arrays, leaves, strict=True)])
+        return structure.unflatten([_to_device(a, b, generator) for a, b in zip(self.arrays, leaves, strict=True)])
 
 
 def write(run: Run, path: str | os.PathLike) -> None:
@@ -201,9 +202,9 @@ def _to_host(leaf: Any) -> np.ndarray:
     return np.asarray(leaf)
 
 
-def _to_device(array: np.ndarray, example: Any) -> jax.Array:
+def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
     if jnp.issubdtype(example.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(jnp.asarray(array))
+        return _random.unpack(jnp.asarray(array), generator)
     if array.shape != example.shape:
         raise InputError("the saved run was made with another estimator, integrator or collector: pass the same ones")
     return jnp.asarray(array, example.dtype)

@@ -68,6 +68,16 @@ class Target(eqx.Module):
         """n."""
         return self.data.size
 
+    def take(self, indices: Indices) -> Batch:
+        """The data at `indices`, gathered a row at a time."""
+        if isinstance(self.data, _Held):
+            return self.data.arrays
+        return jax.tree.map(_times_one, self.data.take(indices))
+
+    def hold(self, indices: Indices) -> "Target":
+        """The same posterior with the data at `indices` at hand, for several uses of exactly these."""
+        return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
+
     def force(self, position: Position, indices: Indices) -> Position:
         """(n/b) Σ_{i in batch} ∇(−V_i): the stochastic force of a minibatch."""
         return self.weighted_force(position, indices, jnp.full(indices.shape, 1 / indices.shape[0]))
@@ -76,18 +86,18 @@ class Target(eqx.Module):
         """n Σ_i w_i ∇(−V_i); the weights need not sum to one."""
         dtype = jax.tree.leaves(position)[0].dtype
         weights = weights.astype(dtype)
-        batch = self.data.take(indices)
+        batch = self.take(indices)
         likelihood = self.likelihood.gradient(position, batch, self.num_data * weights)
         return _tree.add_scaled(likelihood, jnp.sum(weights), self.prior_force(position))
 
     def forces(self, position: Position, indices: Indices) -> Position:
         """n ∇(−V_i) for each datum of the batch, stacked along a leading axis."""
-        likelihood = self.likelihood.gradients(position, self.data.take(indices))
+        likelihood = self.likelihood.gradients(position, self.take(indices))
         return jax.tree.map(lambda g, p: self.num_data * g + p[None], likelihood, self.prior_force(position))
 
     def directional(self, position: Position, indices: Indices, direction: Position) -> Float[Array, " b"]:
         """n ∇(−V_i) · direction for each datum of the batch, without forming the gradients."""
-        likelihood = self.likelihood.directional(position, self.data.take(indices), direction)
+        likelihood = self.likelihood.directional(position, self.take(indices), direction)
         prior = _tree.dot(self.prior_force(position), direction)
         return self.num_data * likelihood + prior.astype(likelihood.dtype)
 
@@ -133,6 +143,24 @@ class Target(eqx.Module):
         datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
         _check_scalar("log_likelihood", "(params, datum) of one datum", self.likelihood, position, datum)
         _check_scalar("log_prior", "(params)", self.log_prior, position)
+
+
+class _Held(eqx.Module):
+    """A minibatch in place of all n data."""
+
+    arrays: Batch
+    size: int = eqx.field(static=True)
+
+
+def _times_one(rows: Array) -> Array:
+    """rows · 1, a one that the compiler cannot see.
+
+    The gather of a minibatch alone is compiled for the CPU to moves of one entry after the other, which wait for
+    memory; with a product by a vector, to moves of vectors: three times as fast on Covertype.
+    """
+    if rows.ndim < 2 or not jnp.issubdtype(rows.dtype, jnp.floating):
+        return rows
+    return rows * jax.lax.optimization_barrier(jnp.ones((1, *rows.shape[1:]), rows.dtype))
 
 
 def check_parameters(position: Position) -> None:

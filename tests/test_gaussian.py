@@ -135,7 +135,10 @@ def gaussian_kl(draws, centres):
 
 
 def test_the_papers_ordering(gaussian, centres):
-    """n = 50, γ = 10, h = 0.05, 30 data passes, 10,000 chains from 0: the values of an independent implementation."""
+    """n = 50, γ = 10, h = 0.05, 30 data passes, 10,000 chains from 0: the values of an independent implementation.
+
+    Its Monte-Carlo error and ours: 2 % of a variance, 0.0026 of the smallest KL.
+    """
     integrator = ewsg.Underdamped(step_size=0.05, friction=10.0, momentum="zero")
     expected = {
         "SGHMC": (ewsg.Uniform(1), 1.23),
@@ -156,7 +159,7 @@ def test_the_papers_ordering(gaussian, centres):
             assert run.cost.data_passes == 30.0
             assert run.cost.datum_gradients == 10_000 * 1500
     for name, (_, value) in expected.items():
-        assert found[name] == pytest.approx(value, rel=0.08), found
+        assert found[name] == pytest.approx(value, rel=0.08, abs=0.01), found
     order = ["full", "M=19", "M=9", "M=1", "SGHMC", "x=0", "x=1", "next_zero"]
     assert sorted(found, key=found.get) == order
 

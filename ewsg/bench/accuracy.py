@@ -24,8 +24,8 @@ from .methods import EVALUATED_TWICE, METHODS, Builder
 EXPERIMENT = "bench accuracy"
 GRID = (0.5, 1.0, 2.0)
 """Step sizes that every method is given, as multiples of the problem's common one."""
-SCALES = {"smoke": (16, 800), "laptop": (256, 4000)}
-"""Chains, and steps of a method that takes `data_per_step` data each."""
+SCALES = {"smoke": (16, 800), "laptop": (128, 4000)}
+"""Chains (fewer where there are more than 32 parameters), and steps of a method with `data_per_step` data each."""
 
 
 def main(
@@ -62,10 +62,16 @@ def main(
     with _progress.bar(len(names) * len(chosen) * len(grid) * num_seeds, None, "accuracy") as update:
         for name in names:
             problem, answer = problems.load(name), problems.answer(name)
+            dimension = sum(np.size(leaf) for leaf in jax.tree.leaves(answer.start))
             for (method, build), factor, seed in itertools.product(chosen.items(), grid, range(num_seeds)):
-                settings = {"scale": scale, "seed": seed, "step_size": factor * problem.step_size}
-                budget = SCALES[scale][1] * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1)
-                compute = functools.partial(_run, problem, answer, build, budget, **settings)
+                chains, steps = SCALES[scale]
+                settings = {
+                    "seed": seed,
+                    "step_size": factor * problem.step_size,
+                    "chains": max(16, min(chains, chains * 32 // dimension)),
+                    "budget": steps * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1),
+                }
+                compute = functools.partial(_run, problem, answer, build, **settings)
                 numbers = folder.part(f"{name}/{method}", settings, compute)
                 rows.append({"problem": name, "method": method, "factor": factor, **settings, **numbers})
                 update(len(rows), f"{name}: {method}")
@@ -89,12 +95,9 @@ def main(
 
 
 def _run(
-    problem: Problem, answer: Answer, build: Builder, budget: int, *, scale: str, seed: int, step_size: float
+    problem: Problem, answer: Answer, build: Builder, *, seed: int, step_size: float, chains: int, budget: int
 ) -> dict[str, Any]:
-    """One run of the budget, measured; its chains are fewer where there are more than 32 parameters."""
-    chains = SCALES[scale][0]
-    dimension = sum(np.size(leaf) for leaf in jax.tree.leaves(answer.start))
-    chains = max(16, min(chains, chains * 32 // dimension))
+    """One run of the budget, measured."""
     start = jax.tree.map(jnp.asarray, answer.start)
     method = build(problem, start, step_size)
     try:

@@ -76,7 +76,8 @@ class Paired(AbstractMinibatch):
         if self.rule == "sequential":
             force, tilt = self._sequential(target, kick, drawn, momentum, variance)
             return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, tilt))
-        along = target.directional(kick.position, drawn, momentum)
+        held = target.hold(drawn)
+        along = held.directional(kick.position, drawn, momentum)
         first, second = jnp.split(along, 2)
         tilt = kick.step_size * (first - second) / (2 * self.batch_size * variance)
         lean = self._factor(kick, target.num_data) * tilt
@@ -88,7 +89,7 @@ class Paired(AbstractMinibatch):
             return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt, lean))
         share = jnp.clip(lean / 2, -1, 1)
         weights = jnp.concatenate([1 - share, 1 + share]) / (2 * self.batch_size)
-        force = target.weighted_force(kick.position, drawn, weights)
+        force = held.weighted_force(kick.position, drawn, weights)
         return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, lean / 2))
 
     def cost(self, num_data: int) -> Cost:

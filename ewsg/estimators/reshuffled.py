@@ -40,9 +40,9 @@ class Reshuffled(AbstractMinibatch):
     def estimate(
         self, key: Key, target: Target, kick: Kick, state: ReshuffledState
     ) -> tuple[Position, ReshuffledState, EstimateInfo]:
-        del key
+        stream = _random.unpack(state.words, _random.generator_of(key))
         places = state.batch * self.batch_size + jnp.arange(self.batch_size, dtype=jnp.int32)
-        indices = _random.shuffled(_random.fold(_random.unpack(state.words), state.epoch), places, target.num_data)
+        indices = _random.shuffled(_random.fold(stream, state.epoch), places, target.num_data)
         force = target.force(kick.position, indices)
         last = state.batch + 1 >= target.num_data // self.batch_size
         following = _tree.where(

@@ -40,11 +40,11 @@ class SMS(AbstractMinibatch):
     def estimate(
         self, key: Key, target: Target, kick: Kick, state: SMSState
     ) -> tuple[Position, SMSState, EstimateInfo]:
-        del key
+        stream = _random.unpack(state.words, _random.generator_of(key))
         batches = target.num_data // self.batch_size
         batch = jnp.minimum(state.place, 2 * batches - 1 - state.place)
         places = batch * self.batch_size + jnp.arange(self.batch_size, dtype=jnp.int32)
-        indices = _random.shuffled(_random.fold(_random.unpack(state.words), state.sweep), places, target.num_data)
+        indices = _random.shuffled(_random.fold(stream, state.sweep), places, target.num_data)
         force = target.force(kick.position, indices)
         following = _tree.where(
             state.place + 1 >= 2 * batches,

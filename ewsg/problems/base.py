@@ -49,7 +49,8 @@ class Problem:
         observe: what of a position is compared; None is the position. Networks are compared by what they predict.
         exact: mean and covariance in closed form, where there is one; otherwise NUTS finds them.
         has_mean: whether the posterior mean of the parameters lies where the posterior does.
-        num_draws: of each of eight NUTS chains.
+        num_draws: of each of eight NUTS chains, after `num_warmup` transitions.
+        num_warmup: transitions in which NUTS adapts.
     """
 
     title: str
@@ -62,6 +63,7 @@ class Problem:
     exact: tuple[np.ndarray, np.ndarray] | None = None
     has_mean: bool = True
     num_draws: int = 2000
+    num_warmup: int = 1000
 
     def seen(self, draws: Position) -> Position:
         """What is compared of draws with leading axes (chain, draw)."""
@@ -75,8 +77,8 @@ class Problem:
             mean, cov = self.exact
             start = jax.tree.map(lambda leaf: np.asarray(mean, leaf.dtype).reshape(leaf.shape), self.init)
             return Answer(mean, cov, start, {"method": "closed form"})
-        draws = self.num_draws
-        found = nuts(self.target, self.init, num_chains=8, num_warmup=1000, num_draws=draws, progress=progress)
+        counts = {"num_chains": 8, "num_warmup": self.num_warmup, "num_draws": self.num_draws}
+        found = nuts(self.target, self.init, **counts, progress=progress)
         seen = self.seen(found.draws)
         mean, cov = moments(seen)
         if self.has_mean:

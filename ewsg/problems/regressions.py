@@ -54,7 +54,8 @@ def a9a() -> Problem:
         step_size=0.002,
         friction=40.0,
         data_per_step=100,
-        num_draws=250,
+        num_draws=600,
+        num_warmup=400,
     )
 
 

@@ -1,0 +1,195 @@
+"""How fast: ours, BlackJAX, the expert's plain `lax.scan`, NumPy, posteriors on torch, and C, on one core.
+
+    python benchmarks/speed.py [--tasks A B ...] [--repeats 5] [--core 0] [--json FILE]
+
+Every side is a process of its own, pinned to the same core before JAX is imported; the sides take turns, and each turn
+is one whole run after an untimed one that compiles. Seconds are the processor's, so that a busy machine disturbs less.
+Ours is the whole of `ewsg.sample` less a run of one step: checks, fingerprint and compilation are not the loop's.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tasks import TASKS, TOLERANCE, Task
+
+HERE = Path(__file__).parent
+TORCH = HERE / ".venv-torch" / "bin" / "python"
+SIDES = ("c", "ours", "closed form", "EWSG", "paired", "plain scan", "blackjax", "numpy", "posteriors")
+
+
+def sides_of(task: Task) -> tuple[str, ...]:
+    """Who can do this task; where a step takes 100 data, also EWSG and paired selection with 2 x 50."""
+    chosen = ("EWSG", "paired") if task.batch == 100 else ()
+    if task.problem == "mlp":
+        return ("ours", *chosen, "plain scan", "blackjax", "posteriors")
+    torch = ("posteriors",) if task.chains <= 10 and task.friction else ()
+    closed = ("closed form",) if task.problem == "logistic" else ()
+    return ("c", "ours", *closed, *chosen, "plain scan", "blackjax", "numpy", *torch)
+
+
+def work(side: str, name: str) -> None:
+    """The other end of `Worker`: one run for every line that comes in."""
+    task = TASKS[name]
+    run = _runner(side, task)
+    ours = side in ("ours", "closed form", "EWSG", "paired")
+    run(0)
+    setup = min(_seconds(lambda: run(0, 1))[1] for _ in range(3)) if ours else 0.0
+    print(json.dumps({"ready": True, "setup": setup}), flush=True)
+    from tasks import verdict
+
+    for line in sys.stdin:
+        positions, seconds = _seconds(lambda seed=int(line): run(seed))
+        print(json.dumps({"seconds": seconds - setup, "verdict": verdict(task, positions)}), flush=True)
+
+
+def _runner(side: str, task: Task):
+    if side in ("c", "numpy"):
+        import sides
+
+        return getattr(sides, side)(task)
+    if side == "posteriors":
+        import torch_sides
+
+        return torch_sides.posteriors(task)
+    import jax_sides
+
+    if side == "closed form":
+        return jax_sides.ours(task, closed_form=True)
+    if side in ("EWSG", "paired"):
+        return jax_sides.ours(dataclasses.replace(task, method=side.lower()))
+    return {"ours": jax_sides.ours, "plain scan": jax_sides.plain, "blackjax": jax_sides.blackjax}[side](task)
+
+
+def _seconds(run):
+    began = time.process_time()
+    result = run()
+    return result, time.process_time() - began
+
+
+class Worker:
+    """A side in a process of its own."""
+
+    def __init__(self, side: str, name: str, core: int):
+        python = str(TORCH) if side == "posteriors" else sys.executable
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self.process = subprocess.Popen(
+            [python, str(HERE / "speed.py"), "--worker", side, "--tasks", name, "--core", str(core)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | threads,
+        )
+        self.setup = self._answer()["setup"]
+
+    def run(self, seed: int) -> dict:
+        """One timed run."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{seed}\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("a side stopped: its message is above")
+        return json.loads(line)
+
+    def stop(self) -> None:
+        """Ends the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measure(name: str, repeats: int, core: int, only: list[str] | None = None) -> dict:
+    """All sides of one task, taking turns."""
+    task = TASKS[name]
+    chosen = [side for side in sides_of(task) if not only or side in only]
+    if "posteriors" in chosen and not TORCH.exists():
+        print(f"{name}: posteriors skipped, no environment at {TORCH.parent.parent}")
+        chosen.remove("posteriors")
+    workers = {side: Worker(side, name, core) for side in chosen}
+    results = {side: [] for side in chosen}
+    for repeat in range(repeats):
+        for side, worker in workers.items():
+            results[side].append(worker.run(repeat + 1))
+    for worker in workers.values():
+        worker.stop()
+    return {"task": task.name, "chain_steps": task.chain_steps, "sides": _judged(task, results)}
+
+
+def _judged(task: Task, results: dict[str, list[dict]]) -> dict:
+    """Seconds and ratios of each side, and whether its result agrees with ours."""
+    verdicts = {side: statistics.mean(r["verdict"] for r in rows) for side, rows in results.items()}
+    best = {side: min(r["seconds"] for r in rows) for side, rows in results.items()}
+    middle = {side: statistics.median(r["seconds"] for r in rows) for side, rows in results.items()}
+    return {
+        side: {
+            "over_ours": middle[side] / middle["ours"],
+            "over_ours_min": best[side] / best["ours"],
+            "median_seconds": middle[side],
+            "min_seconds": best[side],
+            "nanoseconds_per_chain_step": 1e9 * middle[side] / task.chain_steps,
+            "verdict": verdicts[side],
+            "agrees": abs(verdicts[side] / verdicts["ours"] - 1) < TOLERANCE[task.problem],
+        }
+        for side in results
+    }
+
+
+def show(results: list[dict]) -> None:
+    """The table: how many times ours each side takes, then seconds."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("task", "side", "time / ours", "(minima)", "median s", "min s", "ns per chain step", "same result")
+    for result in results:
+        for side, row in result["sides"].items():
+            table.add_row(
+                result["task"],
+                side,
+                f"{row['over_ours']:.2f}",
+                f"{row['over_ours_min']:.2f}",
+                f"{row['median_seconds']:.3f}",
+                f"{row['min_seconds']:.3f}",
+                f"{row['nanoseconds_per_chain_step']:,.1f}",
+                "yes" if row["agrees"] else f"NO: {row['verdict']:.4g}",
+            )
+        table.add_section()
+    Console(width=130).print(table)
+
+
+def main() -> None:
+    """Runs the tasks and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--sides", nargs="+", choices=SIDES)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        os.sched_setaffinity(0, {options.core})
+        work(options.worker, options.tasks[0])
+        return
+    results = []
+    for name in options.tasks:
+        results.append(measure(name, options.repeats, options.core, options.sides))
+        show(results[-1:])
+        if options.json:
+            options.json.write_text(json.dumps(results, indent=1))
+    if len(results) > 1:
+        show(results)
+
+
+if __name__ == "__main__":
+    main()

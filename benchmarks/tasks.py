@@ -1,0 +1,102 @@
+"""What is timed: the posterior, the settings and the length of each task, and how a result is judged."""
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One row of the table.
+
+    Attributes:
+        name: the letter of the issue, and what it is.
+        problem: "gaussian", "logistic" or "mlp".
+        chains: chains run together.
+        steps: steps of one timed run.
+        batch: data per step.
+        step_size: h in sum units.
+        friction: γ; None is overdamped (SGLD).
+        method: "uniform", "ewsg" (two minibatches of half the size) or "paired".
+    """
+
+    name: str
+    problem: str
+    chains: int
+    steps: int
+    batch: int
+    step_size: float
+    friction: float | None
+    method: str = "uniform"
+
+    @property
+    def chain_steps(self) -> int:
+        """Steps of all chains together."""
+        return self.chains * self.steps
+
+
+_A = Task("A gaussian, SGHMC", "gaussian", 10_000, 1_500, 1, 1e-2, 10.0)
+_B = Task("B covertype x10, SGHMC", "logistic", 10, 11_620, 50, 1e-3, 100.0)
+_B100 = dataclasses.replace(_B, name="B covertype x100, SGHMC", chains=100, steps=1_200)
+_WIDE = dataclasses.replace(_B, name="B covertype x10, SGHMC b = 100", batch=100, steps=4_000)
+_C = Task("C mnist mlp, SGHMC", "mlp", 1, 600, 100, 8e-5, 24.0)
+
+TASKS = {
+    "A": _A,
+    "A-sgld": dataclasses.replace(_A, name="A gaussian, SGLD", step_size=2e-3, friction=None),
+    "B": _B,
+    "B100": _B100,
+    "B-sgld": dataclasses.replace(_B, name="B covertype x10, SGLD", step_size=2e-5, friction=None, steps=4_000),
+    "B-wide": _WIDE,
+    "C": _C,
+}
+"""By the names that `speed.py --tasks` takes."""
+
+PRECISION = {"gaussian": 0.0, "logistic": 10.0, "mlp": 10.0}
+"""Of the Gaussian prior."""
+
+
+def data(problem: str) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """Centres, rows z = (2y − 1) x of unit length, or images and labels; kept as .npy after the first time."""
+    if problem == "gaussian":
+        return np.random.default_rng(42).normal(size=(50, 2)).astype(np.float32)
+    cache = Path(os.environ.get("EWSG_BENCH_CACHE", Path(__file__).parent / "build"))
+    cache.mkdir(parents=True, exist_ok=True)
+    if problem == "logistic":
+        path = cache / "covertype.npy"
+        if not path.exists():
+            np.save(path, _covertype())
+        return np.load(path)
+    paths = cache / "mnist_images.npy", cache / "mnist_labels.npy"
+    if not paths[1].exists():
+        import ewsg
+
+        table = ewsg.datasets.load("mnist")
+        np.save(paths[0], table.features)
+        np.save(paths[1], table.labels)
+    return np.load(paths[0]), np.load(paths[1])
+
+
+def _covertype() -> np.ndarray:
+    import ewsg
+
+    table = ewsg.datasets.load("covertype")
+    features, _, _ = ewsg.datasets.standardize(table.features, columns=range(10))
+    features = features / np.linalg.norm(features, axis=1, keepdims=True)
+    return np.ascontiguousarray((2 * (table.labels == 2) - 1)[:, None] * features, np.float32)
+
+
+def verdict(task: Task, positions: np.ndarray) -> float:
+    """One number that all sides must agree on: how wide, or how good, the last positions are."""
+    if task.problem == "gaussian":
+        return float(positions.var(axis=0).mean() * 50)
+    if task.problem == "logistic":
+        rows = data("logistic")[::97]
+        return float(-np.logaddexp(0, -(rows @ positions.T)).mean())
+    return float(np.mean([np.mean(row**2) for row in positions]))
+
+
+TOLERANCE = {"gaussian": 0.06, "logistic": 0.01, "mlp": 0.3}
+"""Relative difference between two sides' verdicts that chance explains."""
