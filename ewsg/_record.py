@@ -65,8 +65,8 @@ class Record:
         return jax.tree.map(lambda leaf: jnp.zeros((self.room, *leaf.shape), leaf.dtype), self._shapes)
 
     def take(self, rows: Any, count: int) -> None:
-        """Copies the first `count` rows to the host."""
-        kept = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf[:count]), 0, 1), rows)
+        """Copies rows to the host and keeps the first `count`: cut on the device, every count would be compiled."""
+        kept = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf)[:count], 0, 1), rows)
         jax.tree.map(self._fill(self._filled), self._host, kept)
         self._filled += count
 

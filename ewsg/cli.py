@@ -1,6 +1,7 @@
 """The command line: parses and prints, nothing else. JAX is imported only by the commands that need it."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,8 @@ ewsg demo --quick --seed 1    the same in seconds, with another seed
 ewsg doctor                   is this installation fit to sample with?
 
 ewsg bench accuracy           every method against reference posteriors, at equal cost
+
+ewsg bench speed --tasks A    the loop against C, BlackJAX and others
 
 ewsg list                     the paper's experiments, and the problems of the benchmark
 
@@ -136,6 +139,15 @@ def accuracy(
     from ewsg.bench.accuracy import main
 
     main(out, problem or (), method or (), seeds, scale)
+
+
+@bench.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
+def speed(context: typer.Context) -> None:
+    """Time the loop against its peers on one core (needs a checkout): --tasks, --sides, --repeats, --core, --json."""
+    script = Path(ewsg.__file__).parent.parent / "benchmarks" / "speed.py"
+    if not script.is_file():
+        raise InputError("the speed benchmark is not part of the installed package: run it from a checkout of the code")
+    raise typer.Exit(subprocess.run([sys.executable, str(script), *context.args], check=False).returncode)
 
 
 def main() -> None:

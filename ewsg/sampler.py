@@ -53,6 +53,10 @@ class AbstractSampler(abc.ABC):
         """What was evaluated once for all chains, before the first step."""
         return Cost(0)
 
+    def check(self, positions: Position) -> None:
+        """Refuses, before anything is compiled, what would make chains from these stacked positions wrong."""
+        del positions
+
     def noise_ratio(self, key: Key, state: SamplerState) -> Scalar:
         """Gradient noise over injected noise; 0 without subsampling."""
         del key, state

@@ -92,6 +92,7 @@ def sample(
     key = root_key(seed, rng)
     keys = _loop.chain_keys(key, num_chains)
     positions = initial_positions(target, init, keys.init, num_chains)
+    sampler.check(positions)
     if save_to is not None:
         storage.check_writable(save_to)
     limit = divergence_limit * max(1.0, float(_tree.max_abs(positions)))

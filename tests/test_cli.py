@@ -57,6 +57,29 @@ def test_demo_passes_its_options_on(run, demo):
     demo.assert_called_once_with(out=Path("x"), seed=3, quick=True)
 
 
+def test_bench_accuracy_passes_its_options_on(run, monkeypatch):
+    main = mock.Mock()
+    monkeypatch.setitem(sys.modules, "ewsg.bench.accuracy", SimpleNamespace(main=main))
+    assert (
+        run("bench", "accuracy", "--problem", "pima", "--method", "SGHMC", "--seeds", "2", "--scale", "smoke")[0] == 0
+    )
+    main.assert_called_once_with(Path("ewsg-accuracy"), ["pima"], ["SGHMC"], 2, "smoke")
+
+
+def test_bench_speed_hands_its_options_to_the_script(run, monkeypatch):
+    started = mock.Mock(return_value=SimpleNamespace(returncode=3))
+    monkeypatch.setattr(subprocess, "run", started)
+    assert run("bench", "speed", "--tasks", "A")[0] == 3
+    assert [Path(word).name for word in started.call_args[0][0][1:]] == ["speed.py", "--tasks", "A"]
+
+
+def test_bench_speed_without_a_checkout_says_so(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(ewsg, "__file__", str(tmp_path / "ewsg" / "__init__.py"))
+    code, _, err = run("bench", "speed")
+    assert code == 2
+    assert "from a checkout" in err
+
+
 @pytest.mark.parametrize("error", [InputError, DataNotFound])
 def test_an_input_error_is_one_sentence(run, demo, error):
     demo.side_effect = error("the step size is negative: give a positive one")

@@ -17,7 +17,6 @@ from ewsg.kernels import AbstractBound, FlyMC, GaussianTaylorBound, LogisticBoun
 from ewsg.kernels._table import Table
 from ewsg.kernels.bounds import Prepared
 from ewsg.kernels.flymc import exponential, log_expm1
-from ewsg.sampler import AbstractSampler
 
 ROWS = np.array([[1.0], [2.5], [-1.5]], np.float32)
 TANGENT = jnp.array([4.0])
@@ -445,9 +444,6 @@ def test_an_invalid_bound_is_refused(located, bound, message):
         sampler.check(jnp.zeros(3))
 
 
-@pytest.mark.skipif(
-    not hasattr(AbstractSampler, "check"), reason="the loop does not ask samplers to check their starts"
-)
 def test_sample_refuses_an_invalid_bound(located):
     with pytest.raises(InputError, match="is no lower bound"):
         ewsg.sample(located, FlyMC(Lowered(drop=-0.25), 1.0), init=jnp.array(0.0), num_steps=5)

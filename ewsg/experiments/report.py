@@ -84,9 +84,11 @@ def _introduction(found: dict[str, dict[str, Any]]) -> str:
         "R. Li, X. Wang, H. Zha and M. Tao, *Improving Sampling Accuracy of Stochastic Gradient MCMC Methods via "
         "Non-uniform Subsampling of Gradients* (arXiv 2002.08949). Scale: "
         f"{scales}; {seconds / 60:.0f} minutes of sampling and compiling; {versions}.\n\n"
-        "Every comparison is at equal datum gradients. A claim holds, or does not, when the 95 % interval over "
-        "independent repeats says so; otherwise it is undecided at this scale. Intervals are not corrected for the number "
-        "of claims: expect about one in twenty to be off by chance. Tolerances, where a row names one, are ours. Of the paper's claims "
+        "Every comparison is at equal datum gradients, but for FlyMC and Metropolis, which evaluate likelihoods and "
+        "run as long as the paper lets them. A claim holds, or does not, when the 95 % interval over independent "
+        "repeats says so; otherwise it is undecided at this scale. Rows that say so rest on one run. Intervals are not "
+        "corrected for the number of claims, so that a few will be wrong by chance; tolerances that a row names are "
+        "ours. Of the paper's claims "
         f"{counts['yes']} hold, {counts['no']} do not, {counts['undecided']} are undecided. Rows that begin with "
         '"not in the paper" are ours.'
     )

@@ -5,13 +5,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from .. import _tree
 from .._types import Position
 from ..diagnostics import flatten, moments
 from ..reference import nuts
 from ..target import Target
+from .whitening import whitened
 
 
 class Answer(NamedTuple):
@@ -48,6 +51,7 @@ class Problem:
         data_per_step: how many datum gradients a step of every subsampling method takes.
         observe: what of a position is compared; None is the position. Networks are compared by what they predict.
         exact: mean and covariance in closed form, where there is one; otherwise NUTS finds them.
+        is_stiff: whether NUTS is to work in coordinates whitened at the mode.
         has_mean: whether the posterior mean of the parameters lies where the posterior does.
         num_draws: of each of eight NUTS chains, after `num_warmup` transitions.
         num_warmup: transitions in which NUTS adapts.
@@ -61,6 +65,7 @@ class Problem:
     data_per_step: int
     observe: Callable[[Position], Position] | None = None
     exact: tuple[np.ndarray, np.ndarray] | None = None
+    is_stiff: bool = False
     has_mean: bool = True
     num_draws: int = 2000
     num_warmup: int = 1000
@@ -78,13 +83,19 @@ class Problem:
             start = jax.tree.map(lambda leaf: np.asarray(mean, leaf.dtype).reshape(leaf.shape), self.init)
             return Answer(mean, cov, start, {"method": "closed form"})
         counts = {"num_chains": 8, "num_warmup": self.num_warmup, "num_draws": self.num_draws}
-        found = nuts(self.target, self.init, **counts, progress=progress)
-        seen = self.seen(found.draws)
+        if self.is_stiff:
+            target, place = whitened(self.target, self.init)
+            found = nuts(target, jnp.zeros(_tree.size(self.init)), **counts, progress=progress)
+            draws = jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(place)))(found.draws))
+        else:
+            found = nuts(self.target, self.init, **counts, progress=progress)
+            draws = found.draws
+        seen = self.seen(draws)
         mean, cov = moments(seen)
         if self.has_mean:
-            start = jax.tree.map(lambda leaf: leaf.mean((0, 1), dtype=np.float64).astype(leaf.dtype), found.draws)
+            start = jax.tree.map(lambda leaf: leaf.mean((0, 1), dtype=np.float64).astype(leaf.dtype), draws)
         else:
-            start = jax.tree.map(lambda leaf: leaf[0, -1], found.draws)
+            start = jax.tree.map(lambda leaf: leaf[0, -1], draws)
         return Answer(mean, cov, start, _quality(seen, found.divergences) | {"method": "NUTS (BlackJAX), 8 chains"})
 
 

@@ -54,8 +54,9 @@ def a9a() -> Problem:
         step_size=0.002,
         friction=40.0,
         data_per_step=100,
-        num_draws=600,
-        num_warmup=400,
+        is_stiff=True,
+        num_draws=1000,
+        num_warmup=300,
     )
 
 
