@@ -57,11 +57,11 @@ def main(
         if name not in problems.names():
             raise unknown("problem", name, problems.names())
     folder = Folder(out, EXPERIMENT)
+    loaded = {name: (problems.load(name), problems.answer(name)) for name in names}
     began = time.perf_counter()
     rows = []
     with _progress.bar(len(names) * len(chosen) * len(grid) * num_seeds, None, "accuracy") as update:
-        for name in names:
-            problem, answer = problems.load(name), problems.answer(name)
+        for name, (problem, answer) in loaded.items():
             dimension = sum(np.size(leaf) for leaf in jax.tree.leaves(answer.start))
             for (method, build), factor, seed in itertools.product(chosen.items(), grid, range(num_seeds)):
                 chains, steps = SCALES[scale]
@@ -79,7 +79,7 @@ def main(
         "scale": scale,
         "seeds": list(range(num_seeds)),
         "grid": list(grid),
-        "problems": {name: _describe(name) for name in names},
+        "problems": {name: _describe(*loaded[name]) for name in names},
         "rows": rows,
         "seconds": time.perf_counter() - began,
         "caption": "Error of one chain's mean and sd, in posterior sd, against the datum gradients it has used; every "
@@ -118,8 +118,7 @@ def _run(
     return measure(problem, answer, run)
 
 
-def _describe(name: str) -> dict[str, Any]:
-    problem, answer = problems.load(name), problems.answer(name)
+def _describe(problem: Problem, answer: Answer) -> dict[str, Any]:
     return {
         "title": problem.title,
         "step_size": problem.step_size,

@@ -27,19 +27,19 @@ def log_prior(params: dict[str, Array]) -> Float[Array, ""]:
 
 
 def hierarchical() -> Problem:
-    """Eight groups of unequal size, 800 data, not centred."""
+    """Eight groups of unequal size, 200 data, not centred."""
     rng = np.random.default_rng(3)
-    group = rng.choice(_GROUPS, 800, p=np.arange(1, _GROUPS + 1) / 36)
-    x = rng.normal(size=800)
-    y = 0.5 + 0.6 * rng.normal(size=_GROUPS)[group] + 0.8 * x + 0.7 * rng.standard_t(5, size=800)
+    group = rng.choice(_GROUPS, 200, p=np.arange(1, _GROUPS + 1) / 36)
+    x = rng.normal(size=200)
+    y = 0.5 + 0.6 * rng.normal(size=_GROUPS)[group] + 0.8 * x + 0.7 * rng.standard_t(5, size=200)
     data = {"group": group.astype(np.int32), "x": x.astype(np.float32), "y": y.astype(np.float32)}
     init = {name: jnp.zeros(()) for name in ("mu", "log_tau", "slope", "log_sigma")} | {"z": jnp.zeros(_GROUPS)}
     return Problem(
-        title="hierarchical regression, n = 800, d = 12",
+        title="hierarchical regression, n = 200, d = 12",
         target=Target(log_likelihood, log_prior, data),
         init=init,
-        step_size=0.003,
-        friction=15.0,
-        data_per_step=40,
+        step_size=0.006,
+        friction=8.0,
+        data_per_step=20,
         num_draws=4000,
     )
