@@ -376,7 +376,7 @@ def test_nothing_is_located_in_an_empty_cache(cache):
     assert set(datasets.locations().values()) == {None}
 
 
-@pytest.mark.parametrize("stored", [CONTENT, gzip.compress(CONTENT)])
+@pytest.mark.parametrize("stored", [CONTENT, gzip.compress(CONTENT, mtime=0)], ids=["plain", "gzip"])
 @pytest.mark.parametrize("path", ["toy/toy.txt", "toy/toy.txt.gz"])
 def test_a_file_may_be_compressed_or_not(toy, cache, path, stored):
     put(cache / "data", path, stored)
