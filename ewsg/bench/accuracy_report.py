@@ -63,24 +63,49 @@ def best(candidates: list[Cell]) -> Cell:
 
 
 def table(results: dict[str, Any], console: Console) -> str:
-    """Prints one table a problem, and returns them as Markdown."""
-    text = ["# Accuracy at equal datum gradients", "", _legend(results), ""]
+    """Prints the table of all problems, then one a problem; returns them as Markdown."""
+    found = {problem: cells(results, problem) for problem in results["problems"]}
+    text = ["# Accuracy at equal datum gradients", ""]
+    titles = {
+        "error": "Error of one chain after the whole budget, each method at its best step (posterior sd)",
+        "kl": "KL of the moments of the pooled chains, all methods at the common step",
+    }
+    for name, title in titles.items():
+        text += _show(title, *_overview(found, name), console)
     for problem, facts in results["problems"].items():
-        header, rows = _rows(cells(results, problem))
         title = (
             f"{facts['title']}: {facts['data_per_step']} data a step, friction {facts['friction']:g}, common step "
             f"{facts['step_size']:g}"
         )
-        shown = Table(title=f"\n{title}", box=None, title_justify="left", pad_edge=False)
-        for column in header:
-            shown.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
-        for row in rows:
-            shown.add_row(*row)
-        console.print(shown)
-        lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-        text += [f"## {title}", "", *("| " + " | ".join(line) + " |" for line in lines), ""]
+        text += _show(title, *_rows(found[problem]), console)
     console.print(f"\n{_legend(results)}", soft_wrap=True)
-    return "\n".join(text)
+    return "\n".join([*text, _legend(results), ""])
+
+
+def _show(title: str, header: list[str], rows: list[list[str]], console: Console) -> list[str]:
+    """Prints a table, and returns its lines in Markdown."""
+    shown = Table(title=f"\n{title}", box=None, title_justify="left", pad_edge=False)
+    for column in header:
+        shown.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
+    for row in rows:
+        shown.add_row(*row)
+    console.print(shown)
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return [f"## {title}", "", *("| " + " | ".join(line) + " |" for line in lines), ""]
+
+
+def _overview(found: dict[str, dict[str, list[Cell]]], name: str) -> tuple[list[str], list[list[str]]]:
+    """One row a method, one column a problem: the error at the best step, or the KL at the common one."""
+    methods = dict.fromkeys(method for by_method in found.values() for method in by_method)
+    rows = []
+    for method in methods:
+        row = [method]
+        for by_method in found.values():
+            candidates = by_method.get(method, [])
+            cell = (best(candidates) if name == "error" else _common(candidates)) if candidates else None
+            row.append(_number(cell, name, "{:.3f}" if name == "error" else "{:.2g}") if cell else "-")
+        rows.append(row)
+    return ["method", *found], rows
 
 
 def _legend(results: dict[str, Any]) -> str:
@@ -92,7 +117,10 @@ def _legend(results: dict[str, Any]) -> str:
         f"({', '.join(f'{factor:g}' for factor in results['grid'])} times the common one) where it is smallest. ESS: "
         "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
         f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
-        "methods start at the posterior mean, whose search is charged to none."
+        "methods start at the posterior mean, whose search is charged to none. Directional derivatives are no datum "
+        "gradients: the paired rules take one for each of their data besides, and `select` takes gradients of only half "
+        "of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as our "
+        "composition evaluates their data twice."
     )
 
 
