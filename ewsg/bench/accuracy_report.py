@@ -118,7 +118,7 @@ def _legend(results: dict[str, Any]) -> str:
         "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
         f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
         "methods start at the posterior mean, whose search is charged to none. Directional derivatives are no datum "
-        "gradients: the paired rules take one for each of their data besides, and `select` takes gradients of only half "
+        "gradients: the paired rules take one for each of their data besides, and `select` takes gradients of half "
         "of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as our "
         "composition evaluates their data twice."
     )
