@@ -85,9 +85,9 @@ def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, messa
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_takes_the_same_data_a_step(name):
-    """`select` takes gradients of half of its data; EWSG-VR pays for its moments too."""
+    """`select` takes gradients of half of its data."""
     problem = problems.load("gaussian")
     estimator, _ = METHODS[name](problem, jnp.zeros(2), 0.01)
     gradients = int(estimator.cost(50).datum_gradients)
-    special = {"full gradient": 50, "paired, select": 2, "EWSG-VR": 8} | dict.fromkeys(EVALUATED_TWICE, 8)
+    special = {"full gradient": 50, "paired, select": 2} | dict.fromkeys(EVALUATED_TWICE, 8)
     assert gradients == special.get(name, 4)

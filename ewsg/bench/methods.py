@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from .. import _tree
 from ..estimators import (
     SMS,
     SVRG,
@@ -18,6 +19,7 @@ from ..integrators import BAOAB, UBU, Overdamped, Thermostat, Underdamped
 from ..problems import Problem
 from ..recipes import Method
 
+_LARGE = 50
 Builder = Callable[[Problem, Any, float], Method]
 
 
@@ -51,6 +53,12 @@ def _inertia(problem: Problem, h: float) -> float:
     return 1000 * h / problem.friction
 
 
+def _covariance(problem: Problem, mode: str) -> CovarianceFriction:
+    """A friction by the covariance of the forces; only its diagonal where the matrix would be large."""
+    form = "full" if _tree.size(problem.init) <= _LARGE else "diagonal"
+    return CovarianceFriction(Uniform(problem.data_per_step), mode=mode, form=form)
+
+
 METHODS: dict[str, Builder] = {
     "SGLD": lambda problem, start, h: Method(Uniform(problem.data_per_step), Overdamped(h / problem.friction)),
     "SGHMC": _euler(Uniform),
@@ -65,12 +73,12 @@ METHODS: dict[str, Builder] = {
         Thermostat(h, problem.friction, per_coordinate=True, inertia=_inertia(problem, h)),
     ),
     "CCAdL": lambda problem, start, h: Method(
-        CovarianceFriction(Uniform(problem.data_per_step), mode="running"),
-        Thermostat(h, problem.friction, inertia=_inertia(problem, h)),
+        _covariance(problem, "running"), Thermostat(h, problem.friction, inertia=_inertia(problem, h))
     ),
-    "covariance of the batch": _baoab(lambda b: CovarianceFriction(Uniform(b), mode="batch")),
+    "covariance of the batch": lambda problem, start, h: Method(
+        _covariance(problem, "batch"), BAOAB(h, problem.friction)
+    ),
     "EWSG": _euler(lambda b: Exponential(b // 2)),
-    "EWSG-VR": _euler(lambda b: CovarianceFriction(Exponential(b // 2), passes=4)),
     "paired, Euler": _euler(lambda b: Paired(b // 2)),
     "paired": _baoab(lambda b: Paired(b // 2)),
     "paired, select": _baoab(lambda b: Paired(b // 2, "select")),
@@ -81,10 +89,10 @@ METHODS: dict[str, Builder] = {
     "SVRG + paired": _refreshed(lambda b: Paired(b // 2)),
     "full gradient": _baoab(lambda b: Full()),
 }
-"""By name. EWSG, EWSG-VR and the paired rules take half the data twice, or in pairs: equal data a step.
+"""By name. EWSG and the paired rules take half the data twice, or in pairs: equal data a step.
 
 SGLD moves by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes n data a step, hence
-fewer steps. EWSG-VR and SVRG pay for their passes over the data out of the same budget.
+fewer steps. SVRG pays for its passes over the data out of the same budget.
 """
 
 EVALUATED_TWICE = ("CCAdL", "covariance of the batch")
