@@ -7,6 +7,7 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
+from ewsg import _random
 from ewsg.integrators.overdamped import Overdamped
 from ewsg.integrators.preconditioned import Preconditioned, PreconditionedPhase
 from ewsg.sampler import SamplerState
@@ -38,7 +39,7 @@ def test_steps_by_hand(gaussian, temperature, units):
     theta, v = np.array([0.3, -0.2], np.float32).astype(np.float64), None
     for key in jax.random.split(jax.random.key(1), 8):
         state, info = sampler.step(jax.random.clone(key), state)
-        noise = np.asarray(jax.random.normal(jax.random.split(key)[1], (2,)), np.float64)
+        noise = np.asarray(_random.normal_like(jax.random.split(key)[1], jnp.zeros(2)), np.float64)
         batch = np.asarray(gaussian.data.arrays, np.float64)[np.asarray(info.estimate.indices)]
         mean = batch.mean(0) - theta
         v = mean**2 if v is None else alpha * v + (1 - alpha) * mean**2
@@ -246,7 +247,7 @@ def test_a_coordinate_without_gradient_moves_by_noise_alone():
         sampler = ewsg.compose(target, ewsg.Full(), Preconditioned(0.1, 0.9, 0.5, curvature))
         state = sampler.init(jax.random.key(0), jnp.zeros(2))
         moved = sampler.step(jax.random.key(1), state)[0].phase.position
-        noise = jax.random.normal(jax.random.split(jax.random.key(1))[1], (2,))
+        noise = _random.normal_like(jax.random.split(jax.random.key(1))[1], jnp.zeros(2))
         assert float(moved[1]) == pytest.approx(float(jnp.sqrt(2 * 0.1 / 0.5) * noise[1]), rel=1e-5)
 
 

@@ -7,6 +7,7 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
+from ewsg import _random
 from ewsg.integrators.thermostat import Thermostat
 from ewsg.sampler import SamplerState
 
@@ -43,7 +44,7 @@ def test_steps_by_hand(gaussian, per_coordinate, temperature, units):
     assert xi == pytest.approx(friction)
     for key in jax.random.split(jax.random.key(1), 6):
         state, info = sampler.step(jax.random.clone(key), state)
-        noise = np.asarray(jax.random.normal(jax.random.split(key)[1], (2,)), np.float64)
+        noise = np.asarray(_random.normal_like(jax.random.split(key)[1], jnp.zeros(2)), np.float64)
         batch = np.asarray(gaussian.data.arrays, np.float64)[np.asarray(info.estimate.indices)]
         force = 50 * (batch.mean(0) - theta) / scale
         r = r - h * xi * r + h * force + np.sqrt(2 * friction * h * t) * noise
@@ -64,7 +65,7 @@ def test_momentum_and_thermostat_move_as_in_blackjax(gaussian):
     state = sampler.step(jax.random.key(5), state)[0]
     key = jax.random.key(1)
     ours = sampler.step(jax.random.clone(key), state)[0].phase
-    noise = jax.random.normal(jax.random.split(key)[1], (2,))
+    noise = _random.normal_like(jax.random.split(key)[1], jnp.zeros(2))
     pushed = gaussian.full_force(state.phase.position) + jnp.sqrt(2 * friction * temperature / h) * noise
     theirs = diffusions.sgnht(0.0)(jax.random.key(2), *state.phase, pushed, h, temperature)
     np.testing.assert_allclose(ours.momentum, theirs[1], rtol=1e-5)
