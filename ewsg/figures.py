@@ -44,6 +44,15 @@ def style(index: int) -> Style:
     return _STYLES[index % len(_STYLES)]
 
 
+def plain_numbers(axis: Any) -> None:
+    """Labels of a logarithmic axis at 1, 2 and 5, as numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 @contextlib.contextmanager
 def drawing(path: Path, columns: int = 1, rows: int = 1, width: float = 4.3, height: float = 3.4) -> Iterator[Any]:
     """Yields (figure, axes), drawn without a screen; writes `path` as PNG and as SVG when the block ends."""

@@ -18,6 +18,7 @@ _TEMPERATURE_TOLERANCE = 0.1
 _PAIRED_KINETIC_TOLERANCE = 0.25
 _RHAT_LIMIT = 1.05
 _SD_ERROR_LIMIT = 0.05
+_FAR_OFF = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,9 +179,10 @@ def _tilt_warnings(diagnostics: dict[str, float]) -> list[str]:
     error = diagnostics.get("predicted_sd_error", 0.0)
     if error <= _SD_ERROR_LIMIT:
         return []
+    amount = f"{error:.0%}" if error < _FAR_OFF else f"more than {_FAR_OFF:.0%}"
     return [
         f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
-        f"{error:.0%} (tau_4 {diagnostics['tau_4']:.2g}, gradient noise {diagnostics['noise_ratio']:.2g} times the "
+        f"{amount} (tau_4 {diagnostics['tau_4']:.2g}, gradient noise {diagnostics['noise_ratio']:.2g} times the "
         f"injected noise, {diagnostics['clipped']:.0%} of the pairs clipped): halve the step size or double the batch "
         "size."
     ]
