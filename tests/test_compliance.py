@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ewsg
+from ewsg import _random
 
 START = {"b": jnp.array(0.1), "w": jnp.array([0.2, -0.3])}
 MOVE = ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.7)
@@ -71,7 +72,7 @@ def test_duties(target, tmp_path, name):
     assert resumed.cost.datum_gradients == whole.cost.datum_gradients > 0
 
     sampler = ewsg.compose(target, estimator, integrator)
-    own = jax.random.fold_in(jax.random.key(5), 0)
+    own = jax.random.fold_in(_random.make_key(5, _random.default_generator()), 0)
     state = sampler.init(jax.random.fold_in(own, 1), START)
     step = jax.jit(sampler.step)
     for t in range(5):
