@@ -143,6 +143,18 @@ def test_weights_stay_within_bounds(target, monkeypatch):
         assert seen[-1].sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("rule", "bound"), [("weight", 2.0), ("select", 1.0), ("sequential", 1.0)])
+@pytest.mark.parametrize("h", [0.01, 1.0])
+def test_stats_are_moments_of_the_tilt(target, rule, bound, h, monkeypatch):
+    """D = h r·(G_j − G_i)/(2bT), whatever the factor; `weight` is cut at |D| = 2, where a datum's weight is 0."""
+    forces = each_force(target)
+    tilt = h * flat(MOMENTUM) @ (forces[0] - forces[2]) / (2 * T)
+    stats = estimate_for(Paired(1, rule), target, (0, 2), the_kick(h=h), monkeypatch)[2].stats
+    assert stats["tilt_second"] == pytest.approx(tilt**2, rel=1e-4)
+    assert stats["tilt_fourth"] == pytest.approx(tilt**4, rel=1e-4)
+    assert stats["clipped"] == float(abs(tilt) > bound)
+
+
 def test_overdamped_pairs_lean_against_the_injected_noise(target, monkeypatch):
     """D = ξ·v √(2hT) / (2hT): the same rule with the noise for the momentum."""
     forces, noise_scale = each_force(target), np.sqrt(2 * H * T)
