@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import collect, datasets, diagnostics, errors, kernels, models, recipes, schedules, theory
+    from . import (
+        collect,
+        datasets,
+        diagnostics,
+        errors,
+        kernels,
+        models,
+        modules,
+        prediction,
+        recipes,
+        schedules,
+        theory,
+    )
     from .estimators import (
         SMS,
         SVRG,
@@ -55,7 +67,19 @@ _HOME = {
     "resume": "sampling",
     "sample": "sampling",
 }
-_MODULES = ("collect", "datasets", "diagnostics", "errors", "kernels", "models", "recipes", "schedules", "theory")
+_MODULES = (
+    "collect",
+    "datasets",
+    "diagnostics",
+    "errors",
+    "kernels",
+    "models",
+    "modules",
+    "prediction",
+    "recipes",
+    "schedules",
+    "theory",
+)
 
 __all__ = [
     "BAOAB",
@@ -88,6 +112,8 @@ __all__ = [
     "kernels",
     "load",
     "models",
+    "modules",
+    "prediction",
     "recipes",
     "resume",
     "sample",

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array, Int
 
 from . import _random, _tree
 from ._accumulate import Compensated, Counter
+from ._devices import AXIS
 from ._types import Key, Position, Scalar
 from .collect import AbstractCollector
 from .contract import StepInfo
@@ -60,6 +62,13 @@ class Carry(NamedTuple):
     draws: Int[Array, ""]
 
 
+EACH, SAME = PartitionSpec(AXIS), PartitionSpec()
+"""Some of the chains on every device; the same everywhere."""
+CARRY_SPECS = Carry(Chain._make((SamplerState._make((EACH, EACH, SAME)), *(EACH,) * 8)), SAME, SAME, SAME)
+"""How a carry is shared out over devices: every one has some of the chains."""
+ROWS_SPECS = PartitionSpec(None, AXIS)
+
+
 class Keys(NamedTuple):
     """The streams of each chain: where it starts, its first state, its steps (one key each), its diagnostics."""
 
@@ -74,6 +83,19 @@ class Limits(NamedTuple):
 
     divergence: Scalar
     probe_every: Int[Array, ""]
+
+
+class Chunk(NamedTuple):
+    """What one call of `advance` does: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
+
+    All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
+    not due yet: its row is scratch, and its window goes on in the next call.
+    """
+
+    first: Int[Array, ""]
+    num_draws: Int[Array, ""]
+    thin: Int[Array, ""]
+    partial: Array
 
 
 def chain_keys(key: Key, num_chains: int) -> Keys:
@@ -107,28 +129,49 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
     return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
 
 
-@functools.partial(jax.jit, donate_argnums=(3, 4), compiler_options={"xla_cpu_prefer_vector_width": 512})
+@functools.partial(
+    jax.jit,
+    static_argnames="mesh",
+    donate_argnums=(3, 4),
+    compiler_options={"xla_cpu_prefer_vector_width": 512},
+)
 def advance(
     sampler: AbstractSampler,
     collector: AbstractCollector,
     keys: Keys,
     carry: Carry,
     rows: Any,
-    first: Int[Array, ""],
-    num_draws: Int[Array, ""],
-    thin: Int[Array, ""],
-    partial: Array,
+    chunk: Chunk,
+    limits: Limits,
+    mesh: Mesh | None = None,
+) -> tuple[Carry, Any]:
+    """The steps of a chunk and its draws; with a mesh, every device takes some of the chains."""
+    if mesh is None:
+        return _advance(sampler, collector, keys, carry, rows, chunk, limits)
+    shared = jax.shard_map(
+        _advance,
+        mesh=mesh,
+        in_specs=(SAME, SAME, EACH, CARRY_SPECS, ROWS_SPECS, SAME, SAME),
+        out_specs=(CARRY_SPECS, ROWS_SPECS),
+        check_vma=False,
+    )
+    return shared(sampler, collector, keys, carry, rows, chunk, limits)
+
+
+def _advance(
+    sampler: AbstractSampler,
+    collector: AbstractCollector,
+    keys: Keys,
+    carry: Carry,
+    rows: Any,
+    chunk: Chunk,
     limits: Limits,
 ) -> tuple[Carry, Any]:
-    """`first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
-
-    All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
-    not due yet: its row is scratch, and its window goes on in the next call.
-    """
+    first, num_draws, thin, partial = chunk
 
     def step(_, carry: Carry) -> Carry:
         step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
-        move = jax.vmap(functools.partial(_advance_chain, sampler, limits), (0, CHAIN_AXES), CHAIN_AXES)
+        move = jax.vmap(functools.partial(_advance_chain, sampler), (0, CHAIN_AXES), CHAIN_AXES)
         chains = move(step_keys, carry.chains)
         return carry._replace(chains=chains, step=carry.step + 1, since=carry.since + 1)
 
@@ -137,7 +180,8 @@ def advance(
         count = jnp.minimum(left, _BLOCK - carry.since % _BLOCK)
         before = carry.chains.state.phase
         carry = jax.lax.fori_loop(0, count, step, carry)
-        chains = jax.vmap(_hold, (CHAIN_AXES, 0), CHAIN_AXES)(carry.chains, before)
+        judged = jax.vmap(functools.partial(_judge, limits), (CHAIN_AXES, 0), CHAIN_AXES)
+        chains = judged(carry.chains, before)
         whole = carry.since % _BLOCK == 0
         return left - count, carry._replace(chains=_tree.where(whole, _flush(chains), chains))
 
@@ -181,29 +225,29 @@ def collected(collector: AbstractCollector, carry: Carry) -> Any:
     return jax.vmap(result, (CHAIN_AXES,))(carry.chains)
 
 
-def _advance_chain(sampler: AbstractSampler, limits: Limits, key: Key, chain: Chain) -> Chain:
-    """One step of one chain, and whether it is still in order."""
+def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
+    """One step of one chain."""
     state, info = sampler.step(key, chain.state)
-    finite = _tree.all_finite(state.phase)
-    bounded = _tree.max_abs(state.phase.position).astype(jnp.float32) < limits.divergence
-    outcome = jnp.where(finite, jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
-    status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
     return chain._replace(
         state=state,
-        status=status,
         gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
         directional=chain.directional.add(info.estimate.cost.datum_directional),
         recent=_tree.add_scaled(chain.recent, 1, _step_stats(state, info, chain.anchor)),
     )
 
 
-def _hold(chain: Chain, before: Phase) -> Chain:
-    """Puts a chain that has failed back to where it was, in order, at most `_BLOCK` steps ago; its draws are blank.
+def _judge(limits: Limits, chain: Chain, before: Phase) -> Chain:
+    """Whether a chain is still in order; if not, it is put back to where it was at most `_BLOCK` steps ago.
 
-    Only the phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select.
+    What fails stays failed for the rest of a block: NaN and infinity do not go away. Its draws are blank. Only the
+    phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select.
     """
-    phase = _tree.where(chain.status == Status.ok, chain.state.phase, before)
-    return chain._replace(state=chain.state._replace(phase=phase))
+    phase = chain.state.phase
+    bounded = _tree.max_abs(phase.position).astype(jnp.float32) < limits.divergence
+    outcome = jnp.where(_tree.all_finite(phase), jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
+    status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
+    held = _tree.where(status == Status.ok, phase, before)
+    return chain._replace(state=chain.state._replace(phase=held), status=status)
 
 
 def _flush(chain: Chain) -> Chain:

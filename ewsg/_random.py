@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from ._compiler import stored
 from ._normal import normal
 from ._stream import FAST
 from ._types import Indices, Key, Position
@@ -105,22 +106,12 @@ def indices(key: Key, num_data: Int[Array, " b"] | int, batch_size: int) -> Indi
     if isinstance(num_data, int) and num_data <= _ONE_WORD:
         words = jax.random.bits(key, (batch_size,), jnp.uint32)
         product = (words >> 16) * jnp.uint32(num_data) + ((words & 0xFFFF) * jnp.uint32(num_data) >> 16)
-        return _stored((product >> 16).astype(jnp.int32))
+        return stored((product >> 16).astype(jnp.int32))
     high, low = jax.random.bits(key, (2, batch_size), jnp.uint32)
     n = jnp.uint32(num_data)
     product = high * n
     carry = (product + _multiply_high(low, n)) < product
-    return _stored((_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32))
-
-
-def _stored(indices: Indices) -> Indices:
-    """The same numbers, written to memory once.
-
-    The compiler would otherwise hash them again for every entry of every row that they gather: it fuses through an
-    `optimization_barrier`, but not into a branch whose condition it cannot see through.
-    """
-    yes = jax.lax.optimization_barrier(jnp.array(True))
-    return jax.lax.cond(yes, lambda same: same, jnp.zeros_like, indices)
+    return stored((_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32))
 
 
 def _multiply_high(a: Array, b: Array) -> Array:
@@ -152,7 +143,7 @@ def shuffled(key: Key, places: Indices, num_data: int) -> Indices:
         image = jnp.where(mirror >= x, mirror - x, mirror + n - x)
         swap = _mix(jnp.maximum(x, image) ^ word) >> 31 == 1
         x = jnp.where(swap, image, x)
-    return _stored(x.astype(jnp.int32))
+    return stored(x.astype(jnp.int32))
 
 
 def _mix(word: Array) -> Array:

@@ -9,6 +9,8 @@ from jaxtyping import Array, Float
 
 from ._types import Position, Scalar
 
+_LANES = 256
+
 
 def add_scaled(tree: Position, scale: Scalar, other: Position) -> Position:
     """tree + scale · other."""
@@ -27,8 +29,18 @@ def subtract(tree: Position, other: Position) -> Position:
 
 def dot(tree: Position, other: Position) -> Float[Array, ""]:
     """The inner product, summed over all leaves."""
-    products = [jnp.sum(a * b) for a, b in zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True)]
+    products = [_sum(a * b) for a, b in zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True)]
     return functools.reduce(operator.add, products)
+
+
+def _sum(array: Array) -> Array:
+    """The sum of all entries; of many, first to sums side by side, which the compiler vectorises on the CPU."""
+    whole = array.size // _LANES * _LANES
+    if whole < 8 * _LANES:
+        return jnp.sum(array)
+    flat = array.reshape(-1)
+    lanes = jax.lax.optimization_barrier(jnp.sum(flat[:whole].reshape(-1, _LANES), 0))
+    return jnp.sum(lanes) + jnp.sum(flat[whole:])
 
 
 def zeros_like(tree: Position) -> Position:

@@ -12,8 +12,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ._compiler import stored
 from ._component import as_module
+from ._convolution import fast_here
 from ._types import Batch, Position
+
+_LARGE = 4096
 
 
 class AbstractLikelihood(eqx.Module):
@@ -34,7 +38,7 @@ class AbstractLikelihood(eqx.Module):
             values = self.values(params, batch)
             return jnp.dot(weights.astype(values.dtype), values)
 
-        return jax.grad(weighted)(params)
+        return jax.tree.map(_in_order, jax.grad(weighted)(params))
 
     def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
         """∇ℓ_i · direction for every datum, in one forward pass."""
@@ -54,4 +58,9 @@ class PerDatum(AbstractLikelihood):
         self.function = as_module(function)
 
     def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
-        return self.function(params, datum)
+        return fast_here(self.function)(params, datum)
+
+
+def _in_order(gradient: Array) -> Array:
+    """The gradient of a large matrix, in the order of its memory: that of x @ w is computed transposed."""
+    return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE else gradient

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _interrupt, _loop, _progress, _random, _tree, storage
+from . import _devices, _interrupt, _loop, _progress, _random, _tree, storage
 from ._component import check_count, check_positive, describe, rebuild
 from ._record import Plan, Record, next_chunk
 from ._start import count_steps, initial_positions, make_plan, root_key
@@ -48,6 +48,7 @@ def sample(
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     progress: bool | None = None,
     save_to: str | os.PathLike | None = None,
+    devices: int | None = None,
     divergence_limit: float = 1e6,
     **unknown_options: Any,
 ) -> Run:
@@ -71,6 +72,7 @@ def sample(
             running moments and no draws.
         progress: None shows a bar on a terminal when the run takes more than two seconds.
         save_to: a file to which the run is written every minute and at its end.
+        devices: how many of JAX's devices share the chains; None takes as many as divide num_chains (docs/speed.md).
         divergence_limit: a chain whose largest parameter exceeds this (times that of its start, if larger than 1) has
             diverged.
         **unknown_options: refused, with the nearest option suggested.
@@ -88,6 +90,7 @@ def sample(
     plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
+    _devices.mesh(num_chains, devices)
     collector = as_collector(collect)
     key = root_key(seed, rng)
     keys = _loop.chain_keys(key, num_chains)
@@ -123,7 +126,7 @@ def sample(
         checkpoint=checkpoint,
         fingerprint=fingerprint(target, jax.tree.map(lambda leaf: leaf[0], positions)),
     )
-    return _run(sampler, collector, plan, empty, progress, save_to)
+    return _run(sampler, collector, plan, empty, progress, save_to, devices)
 
 
 def resume(
@@ -138,6 +141,7 @@ def resume(
     like: Position | None = None,
     progress: bool | None = None,
     save_to: str | os.PathLike | None = None,
+    devices: int | None = None,
 ) -> Run:
     """Goes on where a saved run stopped: the old draws, then the new ones, bit for bit as if never interrupted.
 
@@ -152,6 +156,7 @@ def resume(
         like: an example of the parameters, needed when they are not nested dicts, lists and tuples.
         progress: as in `sample`.
         save_to: as in `sample`; may be `path` itself.
+        devices: as in `sample`.
     """
     old = storage.read(path, like)
     settings = old.settings
@@ -170,7 +175,7 @@ def resume(
         storage.check_writable(save_to)
     carry, keys, limits = old.restore(sampler, collector)
     run = dataclasses.replace(old.run, checkpoint=Checkpoint(carry, keys, limits))
-    return _run(sampler, collector, plan, run, progress, save_to)
+    return _run(sampler, collector, plan, run, progress, save_to, devices)
 
 
 def _run(
@@ -180,13 +185,21 @@ def _run(
     before: Run,
     progress: bool | None,
     save_to: str | os.PathLike | None,
+    devices: int | None,
 ) -> Run:
     """Takes the run from where `before` stands to the end of the plan."""
     assert before.checkpoint is not None
     carry, keys, limits = before.checkpoint
     record = Record(collector, carry, plan, before)
-    zero, no = jnp.int32(0), jnp.array(False)
-    thin = jnp.int32(plan.thin)
+    mesh = _devices.mesh(before.settings["num_chains"], devices)
+    sampler = _devices.place(sampler, _loop.SAME, mesh)
+    keys = _devices.place(keys, _loop.EACH, mesh)
+    carry = _devices.place(carry, _loop.CARRY_SPECS, mesh)
+    rows = _devices.place(record.empty_rows(), _loop.ROWS_SPECS, mesh)
+
+    def advanced(first: int, num_draws: int, partial: bool) -> tuple[_loop.Carry, Any]:
+        chunk = _loop.Chunk(jnp.int32(first), jnp.int32(num_draws), jnp.int32(plan.thin), jnp.array(partial))
+        return jax.block_until_ready(_loop.advance(sampler, collector, keys, carry, rows, chunk, limits, mesh))
 
     def snapshot() -> Run:
         cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)
@@ -194,8 +207,7 @@ def _run(
 
     with _interrupt.deferred() as interrupted, _progress.bar(plan.num_steps, progress) as update:
         clock = time.perf_counter()
-        carry, rows = _loop.advance(sampler, collector, keys, carry, record.empty_rows(), zero, zero, thin, no, limits)
-        jax.block_until_ready(carry)
+        carry, rows = advanced(0, 0, False)
         compile_seconds = time.perf_counter() - clock
         began = saved = time.perf_counter()
         done = int(carry.step)
@@ -203,19 +215,7 @@ def _run(
         while done < plan.num_steps and not interrupted():
             first, num_draws, partial = next_chunk(plan, done, int(carry.since), quota, record.room)
             tick = time.perf_counter()
-            carry, rows = _loop.advance(
-                sampler,
-                collector,
-                keys,
-                carry,
-                rows,
-                jnp.int32(first),
-                jnp.int32(num_draws),
-                thin,
-                jnp.array(partial),
-                limits,
-            )
-            jax.block_until_ready(carry)
+            carry, rows = advanced(first, num_draws, partial)
             taken = first + (num_draws - 1) * plan.thin
             done += taken
             seconds = time.perf_counter() - tick
@@ -224,7 +224,7 @@ def _run(
                 record.take(rows, num_draws)
                 text = record.live()
             if done == plan.discard:
-                carry = _loop.begin_recording(carry)
+                carry = _devices.place(_loop.begin_recording(carry), _loop.CARRY_SPECS, mesh)
             update(done, f"{taken / seconds:,.0f} steps/s  {text}")
             if save_to is not None and time.perf_counter() - saved > _AUTOSAVE_SECONDS:
                 snapshot().save(save_to)

@@ -1,6 +1,7 @@
 """The posterior to sample: −V(θ) = log prior(θ) + Σ_i ℓ(θ, datum_i)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from . import _tree
+from . import _tree, modules
+from ._compiler import times_one
 from ._component import as_module
 from ._types import Batch, Indices, Position
 from .dataset import Dataset
@@ -57,6 +59,24 @@ class Target(eqx.Module):
         self.log_prior = as_module(log_prior or flat)
         self.data = Dataset(data)
 
+    @classmethod
+    def from_module(
+        cls, module: Any, loss: Callable, data: tuple[Batch, Batch], log_prior: Callable | None = None
+    ) -> "Target":
+        """The posterior of a network's parameters: ℓ(θ, (x, y)) = −loss(module_θ(x), y).
+
+        Positions are flat dicts, `ewsg.modules.parameters(module)`; `ewsg.modules.restore` puts a draw back. Batch
+        statistics and dropout are refused: with them the posterior is no sum over data.
+
+        Args:
+            module: an Equinox module, called with one input; or a Flax NNX module, called with a batch of one.
+            loss: function of (output, target) of ONE datum, minus its log-likelihood: `ewsg.modules.cross_entropy`.
+            data: inputs and targets, each a pytree with one row a datum.
+            log_prior: function of the parameters; None is N(0, I) over all of them.
+        """
+        likelihood = modules.log_likelihood_of(module, loss, data)
+        return cls(likelihood, log_prior or modules.standard_normal, tuple(data))
+
     def __hash__(self) -> int:  # by identity, so that users can jit its methods
         return id(self)
 
@@ -72,7 +92,7 @@ class Target(eqx.Module):
         """The data at `indices`, gathered a row at a time."""
         if isinstance(self.data, _Held):
             return self.data.arrays
-        return jax.tree.map(_times_one, self.data.take(indices))
+        return jax.tree.map(times_one, self.data.take(indices))
 
     def hold(self, indices: Indices) -> "Target":
         """The same posterior with the data at `indices` at hand, for several uses of exactly these."""
@@ -150,17 +170,6 @@ class _Held(eqx.Module):
 
     arrays: Batch
     size: int = eqx.field(static=True)
-
-
-def _times_one(rows: Array) -> Array:
-    """rows · 1, a one that the compiler cannot see.
-
-    The gather of a minibatch alone is compiled for the CPU to moves of one entry after the other, which wait for
-    memory; with a product by a vector, to moves of vectors: three times as fast on Covertype.
-    """
-    if rows.ndim < 2 or not jnp.issubdtype(rows.dtype, jnp.floating):
-        return rows
-    return rows * jax.lax.optimization_barrier(jnp.ones((1, *rows.shape[1:]), rows.dtype))
 
 
 def check_parameters(position: Position) -> None:

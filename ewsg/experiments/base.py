@@ -50,12 +50,14 @@ class Experiment(NamedTuple):
         shows: what the paper shows there, in one line.
         scales: the settings of each of `SCALES`.
         run: does the work.
+        heavy: whether it takes hours at `laptop` scale, so that `ewsg reproduce --all` leaves it out.
     """
 
     name: str
     shows: str
     scales: Mapping[str, Mapping[str, Any]]
     run: Callable[["Work"], Outcome]
+    heavy: bool = False
 
 
 class Work:

@@ -2,6 +2,9 @@
 
 from . import (
     blr_covertype,
+    bnn_cnn,
+    bnn_m,
+    bnn_mlp,
     gaussian_kl,
     gaussian_m,
     gaussian_x,
@@ -26,6 +29,9 @@ _MODULES = (
     vr_gaussian,
     vr_logistic,
     blr_covertype,
+    bnn_mlp,
+    bnn_cnn,
+    bnn_m,
     misspecified,
     speed,
     theorems,

@@ -65,7 +65,10 @@ def reproduce(name: str, scale: str = "laptop", out: str | Path | None = None) -
 
 
 def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") -> Path:
-    """Runs every experiment into a folder of its own below `out`, and writes reproduction.md there."""
+    """Runs every experiment into a folder of its own below `out`, and writes reproduction.md there.
+
+    Experiments that take hours are left out; the report has them if they were run, by name, into this folder.
+    """
     from . import report
 
     _check_scale(scale)
@@ -75,9 +78,18 @@ def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") 
     if not out.absolute().parent.is_dir():
         raise InputError(f"cannot make {out}: the folder {out.absolute().parent} does not exist; create it first")
     out.mkdir(exist_ok=True)
-    for name in EXPERIMENTS:
+    heavy = [name for name, experiment in EXPERIMENTS.items() if experiment.heavy]
+    if heavy:
+        Console(width=_WIDTH).print(
+            f"Left out: {', '.join(heavy)} take hours; run each by name, `ewsg reproduce {heavy[0]} --scale {scale} "
+            f"--out {out / heavy[0]}`.",
+            highlight=False,
+            soft_wrap=True,
+        )
+    names = [name for name in EXPERIMENTS if name not in heavy]
+    for name in names:
         Folder(out / name, f"reproduce {name}")
-    for name in EXPERIMENTS:
+    for name in names:
         reproduce(name, scale, out / name)
     return report.write(out)
 

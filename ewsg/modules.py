@@ -1,0 +1,214 @@
+"""Networks as targets: Equinox and Flax NNX modules, their parameters as a flat dict, and the losses they are given.
+
+A position is {"layers.0.weight": array, ...}: names that summaries show and files keep. Flax is never imported here; a
+module of its kind can only exist once the user has done so.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from . import _tree
+from ._types import Position
+from .errors import InputError
+
+_WHY = "the posterior is a sum over data in which each datum has a term of its own"
+
+
+def cross_entropy(logits: Float[Array, " k"], label: Int[Array, ""]) -> Float[Array, ""]:
+    """−log softmax(logits)[label]: minus the log-likelihood of one classified datum."""
+    chosen = jax.nn.one_hot(label, logits.shape[-1], dtype=logits.dtype)
+    return jax.nn.logsumexp(logits) - jnp.dot(chosen, logits)
+
+
+def standard_normal(params: Position) -> Float[Array, ""]:
+    """log N(θ; 0, I), up to a constant: the prior of a network unless another is given."""
+    return -0.5 * _tree.dot(params, params)
+
+
+def parameters(module: Any) -> dict[str, Array]:
+    """The floating-point arrays of a module by name: what is sampled, and where a chain may start.
+
+    Args:
+        module: an Equinox module (all its floating-point arrays), or a Flax NNX module (its `nnx.Param`s).
+    """
+    nnx = _nnx(module)
+    if nnx is not None:
+        return {_name(path): variable[...] for path, variable in _nnx_parts(nnx, module)[1].items()}
+    trained, _ = eqx.partition(module, eqx.is_inexact_array)
+    named = jax.tree_util.tree_leaves_with_path(trained)
+    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in named}
+
+
+def restore(module: Any, params: Position) -> Any:
+    """The module with these parameters: a position, or one draw of a run, put back for prediction.
+
+    Args:
+        module: the one that `Target.from_module` was given.
+        params: a dict like `parameters(module)`.
+    """
+    return _restoring(module)(params)
+
+
+def function_of(module: Any) -> Callable[[Position, Any], Any]:
+    """(params, input) -> output for one input, without a batch axis, whatever the library of the module.
+
+    An NNX module is called with a batch of one, which its layers expect, and the batch axis is taken away again.
+    """
+    restored = _restoring(module)
+    if _nnx(module) is None:
+        return lambda params, x: restored(params)(x)
+
+    def call(params: Position, x: Any) -> Any:
+        batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], x)
+        return jax.tree.map(lambda leaf: leaf[0], restored(params)(batch))
+
+    return call
+
+
+def log_likelihood_of(module: Any, loss: Callable, data: Any) -> Callable[[Position, Any], Float[Array, ""]]:
+    """ℓ(params, (input, target)) = −loss(module(input), target), once everything about them has been checked."""
+    check_module(module)
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise InputError("data of a module must be a pair (inputs, targets), each with one row a datum")
+    if not callable(loss):
+        raise InputError(f"loss must be a function of (output, target), not {type(loss).__name__}")
+    call = function_of(module)
+
+    def log_likelihood(params: Position, datum: Any) -> Float[Array, ""]:
+        x, target = datum
+        return -loss(call(params, x), target)
+
+    _check_datum(call, loss, parameters(module), jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], tuple(data)))
+    return log_likelihood
+
+
+def check_module(module: Any) -> None:
+    """Refuse what is not a module, or has no posterior: batch statistics, dropout, no parameters."""
+    nnx = _nnx(module)
+    if nnx is None and not isinstance(module, eqx.Module):
+        raise InputError(
+            f"from_module takes an Equinox or a Flax NNX module, not {type(module).__name__}: give a function of "
+            "(params, datum) to ewsg.Target instead"
+        )
+    if not callable(module):
+        raise InputError(f"{type(module).__name__} cannot be called: give it a __call__ of one input")
+    refuse = _refuse_equinox if nnx is None else _refuse_nnx
+    refuse(module)
+    if not parameters(module):
+        raise InputError(f"{type(module).__name__} has no parameters: there is nothing to sample")
+
+
+def _nnx(module: Any) -> Any:
+    """flax.nnx if the module is one of its kind, else None."""
+    nnx = sys.modules.get("flax.nnx")
+    return nnx if nnx is not None and isinstance(module, nnx.Module) else None
+
+
+def _name(path: tuple[Any, ...]) -> str:
+    return ".".join(map(str, path))
+
+
+def _nnx_parts(nnx: Any, module: Any) -> tuple[Any, dict[tuple, Any], Any]:
+    """The graph, the parameters by path, and all other variables."""
+    graph, trained, rest = nnx.split(module, nnx.Param, ...)
+    return graph, dict(nnx.to_flat_state(trained)), rest
+
+
+def _restoring(module: Any) -> Callable[[Position], Any]:
+    """params -> module; what is not a parameter is kept, the module's own parameters are not."""
+    names = parameters(module).keys()
+
+    def checked(params: Any) -> dict[str, Any]:
+        if not isinstance(params, dict) or params.keys() != names:
+            raise InputError(
+                f"the parameters do not belong to this module: give a dict with the names {', '.join(sorted(names))}"
+            )
+        return params
+
+    nnx = _nnx(module)
+    if nnx is not None:
+        graph, variables, rest = _nnx_parts(nnx, module)
+        kinds = {path: variable.replace(None) for path, variable in variables.items()}
+
+        def merged(params: Position) -> Any:
+            flat = checked(params)
+            filled = [(path, kind.replace(jnp.asarray(flat[_name(path)]))) for path, kind in kinds.items()]
+            return nnx.merge(graph, nnx.from_flat_state(filled), rest)
+
+        return merged
+    trained, rest = eqx.partition(module, eqx.is_inexact_array)
+    structure = jax.tree.structure(trained)
+    order = list(parameters(module))
+
+    def combined(params: Position) -> Any:
+        flat = checked(params)
+        return eqx.combine(structure.unflatten([jnp.asarray(flat[name]) for name in order]), rest)
+
+    return combined
+
+
+def _refuse_equinox(module: eqx.Module) -> None:
+    special = (eqx.nn.BatchNorm, eqx.nn.StateIndex, eqx.nn.Dropout)
+    for part in jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, special)):
+        if isinstance(part, eqx.nn.BatchNorm | eqx.nn.StateIndex):
+            raise _has_statistics(type(part).__name__)
+        if isinstance(part, eqx.nn.Dropout) and part.p > 0 and not part.inference:
+            raise _has_dropout("eqx.nn.inference_mode(module)")
+
+
+def _refuse_nnx(module: Any) -> None:
+    from flax import nnx
+
+    silent = []
+    for path, part in nnx.iter_graph(module):
+        if isinstance(part, nnx.Dropout):
+            if part.rate > 0 and not part.deterministic:
+                raise _has_dropout("module.eval()")
+            silent.append(path)
+    for path, variable in nnx.to_flat_state(nnx.state(module)):
+        if isinstance(variable, nnx.BatchStat):
+            raise _has_statistics("BatchStat")
+        if isinstance(variable, nnx.RngState) and not any(path[: len(start)] == start for start in silent):
+            raise InputError(
+                f"the module draws random numbers ({_name(path)}), so that its output is no function of the "
+                f"parameters, but {_WHY}: remove the stream"
+            )
+
+
+def _has_statistics(name: str) -> InputError:
+    return InputError(
+        f"the module has batch statistics ({name}), which make the output for one datum depend on the others, but "
+        f"{_WHY}: use LayerNorm or GroupNorm instead"
+    )
+
+
+def _has_dropout(remedy: str) -> InputError:
+    return InputError(
+        "the module has dropout, which makes the likelihood of a datum a random number, but "
+        f"{_WHY}: remove it, or switch it off with {remedy}"
+    )
+
+
+def _check_datum(call: Callable, loss: Callable, params: Position, datum: Any) -> None:
+    """Refuse a module that cannot take a row of the data, or a loss that is not one real number."""
+    x, target = datum
+    try:
+        output = jax.eval_shape(call, params, x)
+    except Exception as error:
+        raise InputError(f"module(input) of one datum failed: {str(error).splitlines()[0]}") from error
+    try:
+        value = jax.eval_shape(loss, output, target)
+    except Exception as error:
+        raise InputError(f"loss(output, target) of one datum failed: {str(error).splitlines()[0]}") from error
+    if not hasattr(value, "shape") or value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
+        shape = getattr(value, "shape", type(value).__name__)
+        raise InputError(
+            f"loss(output, target) of one datum must return one real scalar, not {shape}: it is minus the "
+            "log-likelihood, summed over the entries of the target"
+        )
