@@ -143,7 +143,7 @@ def by_hand(target, start, steps: int, generator: str) -> Callable[[int], float]
 
 
 def sides(kind: str) -> dict[str, Callable[[int], float]]:
-    """All who take part; each is given as many datum gradients as SGHMC, those with 2b data a step half as many steps."""
+    """All who take part, each drawing as many data as SGHMC: those with 2b a step take half as many steps."""
     import ewsg
 
     target, start = problem(kind)

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ._compiler import stored
 from ._types import Position, Scalar
 
-_LANES = 256
+_FEW, _HALVINGS = 4096, 5
 
 
 def add_scaled(tree: Position, scale: Scalar, other: Position) -> Position:
@@ -34,13 +35,15 @@ def dot(tree: Position, other: Position) -> Float[Array, ""]:
 
 
 def _sum(array: Array) -> Array:
-    """The sum of all entries; of many, first to sums side by side, which the compiler vectorises on the CPU."""
-    whole = array.size // _LANES * _LANES
-    if whole < 8 * _LANES:
-        return jnp.sum(array)
-    flat = array.reshape(-1)
-    lanes = jax.lax.optimization_barrier(jnp.sum(flat[:whole].reshape(-1, _LANES), 0))
-    return jnp.sum(lanes) + jnp.sum(flat[whole:])
+    """The sum of all entries; of many, halves are added first, in one vectorised pass over memory on the CPU."""
+    flat, odd = array.reshape(-1), jnp.zeros((), array.dtype)
+    while flat.size > _FEW:
+        for _ in range(_HALVINGS):
+            half, left = divmod(flat.size, 2)
+            odd = odd + flat[-1] if left else odd
+            flat = flat[:half] + flat[half : 2 * half]
+        flat = stored(flat)
+    return jnp.sum(flat) + odd
 
 
 def zeros_like(tree: Position) -> Position:

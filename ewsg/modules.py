@@ -153,7 +153,7 @@ def _restoring(module: Any) -> Callable[[Position], Any]:
     return combined
 
 
-def _refuse_equinox(module: eqx.Module) -> None:
+def _refuse_equinox(module: Any) -> None:
     special = (eqx.nn.BatchNorm, eqx.nn.StateIndex, eqx.nn.Dropout)
     for part in jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, special)):
         if isinstance(part, eqx.nn.BatchNorm | eqx.nn.StateIndex):

@@ -55,6 +55,12 @@ def test_rows_of_a_bin_offset_each_other():
     assert found.log_likelihood == pytest.approx(np.mean([np.log(0.61), np.log(0.36), 0, np.log(2.0**-126)]))
 
 
+def test_bins_are_fifteen_and_closed_above():
+    rows = np.array([[0.6, 0.4], [0.61, 0.39], [0.69, 0.31]])
+    found = score(Prediction(rows, rows[None], rows[None], 1), np.array([0, 1, 0]))
+    assert found.calibration_error == pytest.approx((0.4 + 0.61 + 0.31) / 3)
+
+
 def test_rhat_is_arviz_for_one_row():
     labels = LABELS[:1]
     found = predict(logits, DRAWS, INPUTS[:1])

@@ -21,6 +21,7 @@ from .base import AbstractMinibatch, batch_noise, draw_batch
 _CHOICES = ("momentum", "zero", "one", "next_zero", "noise")
 _EVALUATIONS = ("auto", "unrolled", "stacked", "streamed")
 _ENUMERATED_LIMIT = 4_096
+_MATRICES = 4096  # parameters from which a gradient is products of matrices, better done for all minibatches at once
 _STACKED_LIMIT = 1_000_000
 
 
@@ -166,9 +167,10 @@ class Exponential(AbstractMinibatch):
     def _evaluation(self, dimension: int) -> str:
         if self.evaluate != "auto":
             return self.evaluate
-        if self.chain_length <= 3:
-            return "unrolled"
-        return "stacked" if (self.chain_length + 1) * dimension <= _STACKED_LIMIT else "streamed"
+        short, small = self.chain_length <= 3, dimension < _MATRICES
+        if not (short and small) and (self.chain_length + 1) * dimension <= _STACKED_LIMIT:
+            return "stacked"
+        return "unrolled" if short else "streamed"
 
     def _enumerate(self, key: Key, target: Target, kick: Kick, x: Position) -> Candidate:
         """A draw from the limit M → ∞, by the weights of all minibatches."""
@@ -182,9 +184,9 @@ class Exponential(AbstractMinibatch):
 
 
 def log_weight(force: Position, x: Position, kick: Kick) -> Float[Array, ""]:
-    """½‖x + n a‖² − ½‖x‖², where n a = −whitened force; the term left out is the same for all."""
+    """½‖x + n a‖² − ½‖x‖² = (n a/2 + x)·n a, where n a = −whitened force; the term left out is the same for all."""
     whitened = kick.whiten(force)
-    return 0.5 * _tree.dot(whitened, whitened) - _tree.dot(x, whitened)
+    return _tree.dot(whitened, _tree.add_scaled(_tree.scaled(0.5, whitened), -1, x))
 
 
 def enumerate_batches(num_data: int, batch_size: int, replace: bool) -> np.ndarray:

@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
     {
         "smoke": {
             "images": "digits",
-            "channels": [4, 8],
+            "channels": [4],
             "hidden": [],
             "batch": 20,
             "epochs": 12,

@@ -36,7 +36,7 @@ EXPERIMENT = Experiment(
             "batch": 20,
             "epochs": 20,
             "step_factor": 10.0,
-            "methods": list(METHODS),
+            "methods": ["SGLD", "SGHMC", "EWSG", "paired (ours)"],
             "curve_rows": 500,
             "runs": 1,
             "chains": 2,

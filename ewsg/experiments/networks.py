@@ -37,7 +37,7 @@ def load(name: str) -> Images:
     if name == "digits":
         from sklearn.datasets import load_digits
 
-        found = load_digits()
+        found: Any = load_digits()
         pixels = (found.images / 16).astype(np.float32)
         labels = found.target.astype(np.int32)
         cut = _DIGITS_TRAIN

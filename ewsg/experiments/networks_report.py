@@ -124,8 +124,9 @@ def _published(architecture: Architecture, rows: dict[str, Any], is_mnist: bool)
     return claims
 
 
-def _smaller(text: str, paper: str, one: list[float | None], other: list[float | None], unit: str) -> Claim:
-    ours = difference(one, other)
+def _smaller(text: str, paper: str, pair: Sequence[list[float | None]], unit: str) -> Claim:
+    """The claim that the first of the two is smaller, by their difference over repeats."""
+    ours = difference(*pair)
     return Claim(text, paper, f"difference {ours} {unit}", decide(ours, high=0.0))
 
 
@@ -134,8 +135,8 @@ def _order(rows: dict[str, Any]) -> list[Claim]:
     for what, column in (("test error", lambda r: values(r, "error")), ("training error", training)):
         for other in (name for name in METHODS[:4] if name in rows):
             text = f"EWSG has a smaller {what} than {other} (T = 1)"
-            one, two = (column(rows[name]["repeats"]) for name in ("EWSG", other))
-            claims.append(_smaller(text, "yes", one, two, "points"))
+            pair = [column(rows[name]["repeats"]) for name in ("EWSG", other)]
+            claims.append(_smaller(text, "yes", pair, "points"))
     return claims
 
 
@@ -152,16 +153,15 @@ def _beyond(found: dict[str, Any]) -> list[Claim]:
                 continue
             text = f"not in the paper: {one} has a smaller {words} than {other} (T = 1)"
             pair = [values(rows[name]["repeats"], key) for name in (one, other)]
-            claims.append(_smaller(text, "-", *pair, unit))
+            claims.append(_smaller(text, "-", pair, unit))
     for temperature, colder in list(found.items())[1:]:
         for name, row in colder.items():
             text = f"not in the paper: {name} has a smaller test error at {temperature} than at T = 1"
             pair = [values(side["repeats"], "error") for side in (row, rows[name])]
-            claims.append(_smaller(text, "-", *pair, "points"))
+            claims.append(_smaller(text, "-", pair, "points"))
         text = f"not in the paper: EWSG has a smaller test error than SGHMC at {temperature}"
-        claims.append(
-            _smaller(text, "-", *(values(colder[n]["repeats"], "error") for n in ("EWSG", "SGHMC")), "points")
-        )
+        pair = [values(colder[name]["repeats"], "error") for name in ("EWSG", "SGHMC")]
+        claims.append(_smaller(text, "-", pair, "points"))
     return claims
 
 
@@ -195,7 +195,7 @@ def _draw_curves(path: Path, epochs: list[float], found: dict[str, Any]) -> None
             if None in repeats:
                 shown[name] = Curve([], [])
                 continue
-            curves = 100 * np.array([row["curve"][: len(epochs)] for row in repeats])
+            curves = 100 * np.array([row["curve"][: len(epochs)] for row in repeats if row])
             mean, sd = curves.mean(0), curves.std(0, ddof=1) if len(curves) > 1 else np.zeros(curves.shape[1])
             shown[name] = Curve(epochs[: len(mean)], mean, np.maximum(mean - sd, 1e-3), mean + sd)
         panels.append(Panel(shown, f"Training error, {temperature}", "data passes", "wrong predictions (%)"))
