@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from sides import Runner
-from tasks import PRECISION, Task, data
+from tasks import PRECISION, Task, data, weights
 
 import ewsg
 
@@ -24,9 +24,16 @@ def _log_likelihood(problem: str) -> Callable:
 
 
 def _network(theta: dict, image: jax.Array) -> jax.Array:
-    """The paper's perceptron, 784–100–10."""
-    hidden = jax.nn.relu(image @ theta["w1"] + theta["b1"])
-    return hidden @ theta["w2"] + theta["b2"]
+    """The logits of one image, or of a batch."""
+    if "k1" not in theta:
+        return jax.nn.relu(image @ theta["w1"] + theta["b1"]) @ theta["w2"] + theta["b2"]
+    maps = image if image.ndim == 4 else image[None]
+    for name in ("k1", "k2"):
+        maps = jax.nn.relu(jax.lax.conv(maps, theta[name], (1, 1), "VALID"))
+        maps = jax.lax.reduce_window(maps, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    hidden = jax.nn.relu(maps.reshape(len(maps), -1) @ theta["w1"] + theta["b1"])
+    logits = jax.nn.relu(hidden @ theta["w2"] + theta["b2"]) @ theta["w3"] + theta["b3"]
+    return logits if image.ndim == 4 else logits[0]
 
 
 def _log_prior(problem: str) -> Callable:
@@ -36,16 +43,10 @@ def _log_prior(problem: str) -> Callable:
     return lambda theta: -0.5 * precision * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(theta))
 
 
-def _start(problem: str, dimension: int) -> dict | jax.Array:
-    if problem != "mlp":
-        return jnp.zeros(dimension)
-    one, two = jax.random.split(jax.random.key(7))
-    return {
-        "w1": 0.05 * jax.random.normal(one, (784, 100)),
-        "b1": jnp.zeros(100),
-        "w2": 0.1 * jax.random.normal(two, (100, 10)),
-        "b2": jnp.zeros(10),
-    }
+def _start(problem: str, rows) -> dict | jax.Array:
+    if problem in ("mlp", "cnn"):
+        return jax.tree.map(jnp.asarray, weights(problem))
+    return jnp.zeros(rows.shape[1])
 
 
 def _as_rows(positions: dict | jax.Array) -> np.ndarray:
@@ -68,7 +69,7 @@ def ours(task: Task, closed_form: bool = False) -> Runner:
         integrator = ewsg.Overdamped(task.step_size)
     else:
         integrator = ewsg.Underdamped(task.step_size, task.friction)
-    start = _start(task.problem, rows.shape[1] if task.problem != "mlp" else 0)
+    start = _start(task.problem, rows)
 
     def run(seed: int, steps: int = task.steps) -> np.ndarray:
         found = ewsg.sample(
@@ -93,7 +94,7 @@ def blackjax(task: Task) -> Runner:
     rows = jax.tree.map(jnp.asarray, data(task.problem))
     n = jax.tree.leaves(rows)[0].shape[0]
     gradient = gradients.grad_estimator(_log_prior(task.problem), _log_likelihood(task.problem), n)
-    start = _start(task.problem, rows.shape[1] if task.problem != "mlp" else 0)
+    start = _start(task.problem, rows)
     if task.friction is None:
         overdamped = diffusions.overdamped_langevin()
         move = lambda key, q, p, g: (overdamped(key, q, g, task.step_size), p)  # noqa: E731
@@ -112,12 +113,12 @@ def _moved(diffusion, step_size, key, q, p, g):
     return diffusion(key, q, p, g, step_size)
 
 
-def plain(task: Task) -> Runner:
+def plain(task: Task, loop: Callable | None = None) -> Runner:
     """What an expert writes: one key a step for all chains, one gather, a batched closed form."""
     rows = jax.tree.map(jnp.asarray, data(task.problem))
     n = jax.tree.leaves(rows)[0].shape[0]
     h, gamma, prior = task.step_size, task.friction, PRECISION[task.problem]
-    start = _start(task.problem, rows.shape[1] if task.problem != "mlp" else 0)
+    start = _start(task.problem, rows)
 
     def force(theta, indices):
         if task.problem == "gaussian":
@@ -146,7 +147,28 @@ def plain(task: Task) -> Runner:
         moved = jax.tree.map(lambda q, p: q + h * p, q, p)
         return moved, jax.tree.map(lambda p, g, x: p + h * (g - gamma * p) + (2 * gamma * h) ** 0.5 * x, p, g, xi)
 
-    return _scanned(task, start, step, keys_per_step=1)
+    return (loop or _scanned)(task, start, step, keys_per_step=1)
+
+
+def stepwise(task: Task) -> Runner:
+    """What an expert writes for a network with convolutions: a compiled step in a Python loop."""
+    return plain(task, loop=_stepped)
+
+
+def _stepped(task: Task, start, step: Callable, keys_per_step: int) -> Runner:
+    @jax.jit
+    def move(key, carry):
+        return step(jax.random.split(key, keys_per_step), *carry)
+
+    def run(seed: int) -> np.ndarray:
+        key_momentum, key_steps = jax.random.split(jax.random.key(seed))
+        q = jax.tree.map(lambda leaf: leaf[None], start)
+        carry = q, jax.tree.map(lambda leaf: jax.random.normal(key_momentum, leaf.shape), q)
+        for key in jax.random.split(key_steps, task.steps):
+            carry = move(key, carry)
+        return _as_rows(jax.block_until_ready(carry[0]))
+
+    return run
 
 
 def _scanned(task: Task, start, step: Callable, keys_per_step: int | None = None) -> Runner:

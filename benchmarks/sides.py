@@ -1,4 +1,7 @@
-"""The sides without JAX: C and NumPy. A side turns a task into a function of a seed that returns the last positions."""
+"""The sides without JAX: C, NumPy and bare matrix products.
+
+A side turns a task into a function of a seed that returns the last positions.
+"""
 
 import ctypes
 import subprocess
@@ -63,5 +66,28 @@ def numpy(task: Task) -> Runner:
             else:
                 theta, r = theta + h * r, r + h * (force - gamma * r) + noise * xi
         return theta
+
+    return run
+
+
+def products(task: Task) -> Runner:
+    """The floor: the matrix products of a network's gradient by NumPy's BLAS, and nothing else."""
+    b = task.batch
+    layers = {"mlp": [(b, 784, 100), (b, 100, 10)]}
+    layers["cnn"] = [(576 * b, 25, 32), (64 * b, 800, 64), (b, 1024, 200), (b, 200, 200), (b, 200, 10)]
+    random = np.random.default_rng(0)
+    arrays = [
+        [random.standard_normal(shape, np.float32) for shape in ((rows, width), (width, out), (rows, out))]
+        for rows, width, out in layers[task.problem]
+    ]
+
+    def run(seed: int) -> np.ndarray:
+        for _ in range(task.steps):
+            for number, (inputs, weights, outputs) in enumerate(arrays):
+                np.matmul(inputs, weights)
+                np.matmul(inputs.T, outputs)
+                if number:
+                    np.matmul(outputs, weights.T)
+        return np.zeros((1, 1))
 
     return run

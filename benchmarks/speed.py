@@ -21,15 +21,20 @@ from tasks import TASKS, TOLERANCE, Task
 
 HERE = Path(__file__).parent
 TORCH = HERE / ".venv-torch" / "bin" / "python"
-SIDES = ("c", "ours", "closed form", "EWSG", "paired", "plain scan", "blackjax", "numpy", "posteriors")
+OURS = ("ours", "closed form", "EWSG", "paired")
+ON_TORCH = ("posteriors", "torch")
+FLOOR = "matrix products"
+SIDES = ("c", FLOOR, *OURS, "plain scan", "plain steps", "blackjax", "numpy", *ON_TORCH)
 
 
 def sides_of(task: Task) -> tuple[str, ...]:
     """Who can do this task; where a step takes 100 data, also EWSG and paired selection with 2 x 50."""
     chosen = ("EWSG", "paired") if task.batch == 100 else ()
-    if task.problem == "mlp":
-        return ("ours", *chosen, "plain scan", "blackjax", "posteriors")
-    torch = ("posteriors",) if task.chains <= 10 and task.friction else ()
+    if task.problem in ("mlp", "cnn"):
+        steps = ("plain steps",) if task.problem == "cnn" else ()
+        torch = ON_TORCH if task.friction else ()
+        return (FLOOR, "ours", *chosen, "plain scan", *steps, "blackjax", *torch)
+    torch = ("posteriors",) if task.problem == "logistic" and task.chains <= 10 and task.friction else ()
     closed = ("closed form",) if task.problem == "logistic" else ()
     return ("c", "ours", *closed, *chosen, "plain scan", "blackjax", "numpy", *torch)
 
@@ -38,9 +43,8 @@ def work(side: str, name: str) -> None:
     """The other end of `Worker`: one run for every line that comes in."""
     task = TASKS[name]
     run = _runner(side, task)
-    ours = side in ("ours", "closed form", "EWSG", "paired")
     run(0)
-    setup = min(_seconds(lambda: run(0, 1))[1] for _ in range(3)) if ours else 0.0
+    setup = min(_seconds(lambda: run(0, 1))[1] for _ in range(3)) if side in OURS else 0.0
     print(json.dumps({"ready": True, "setup": setup}), flush=True)
     from tasks import verdict
 
@@ -54,17 +58,22 @@ def _runner(side: str, task: Task):
         import sides
 
         return getattr(sides, side)(task)
-    if side == "posteriors":
+    if side == FLOOR:
+        import sides
+
+        return sides.products(task)
+    if side in ON_TORCH:
         import torch_sides
 
-        return torch_sides.posteriors(task)
+        return (torch_sides.posteriors if side == "posteriors" else torch_sides.by_hand)(task)
     import jax_sides
 
     if side == "closed form":
         return jax_sides.ours(task, closed_form=True)
     if side in ("EWSG", "paired"):
         return jax_sides.ours(dataclasses.replace(task, method=side.lower()))
-    return {"ours": jax_sides.ours, "plain scan": jax_sides.plain, "blackjax": jax_sides.blackjax}[side](task)
+    named = {"plain scan": jax_sides.plain, "plain steps": jax_sides.stepwise, "blackjax": jax_sides.blackjax}
+    return named.get(side, jax_sides.ours)(task)
 
 
 def _seconds(run):
@@ -77,7 +86,7 @@ class Worker:
     """A side in a process of its own."""
 
     def __init__(self, side: str, name: str, core: int):
-        python = str(TORCH) if side == "posteriors" else sys.executable
+        python = str(TORCH) if side in ON_TORCH else sys.executable
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self.process = subprocess.Popen(
             [python, str(HERE / "speed.py"), "--worker", side, "--tasks", name, "--core", str(core)],
@@ -113,9 +122,9 @@ def measure(name: str, repeats: int, core: int, only: list[str] | None = None) -
     """All sides of one task, taking turns."""
     task = TASKS[name]
     chosen = [side for side in sides_of(task) if not only or side in only]
-    if "posteriors" in chosen and not TORCH.exists():
-        print(f"{name}: posteriors skipped, no environment at {TORCH.parent.parent}")
-        chosen.remove("posteriors")
+    if not TORCH.exists() and set(ON_TORCH) & set(chosen):
+        print(f"{name}: the sides on torch are skipped, no environment at {TORCH.parent.parent} (see torch_sides.py)")
+        chosen = [side for side in chosen if side not in ON_TORCH]
     workers = {side: Worker(side, name, core) for side in chosen}
     results = {side: [] for side in chosen}
     for repeat in range(repeats):
@@ -139,7 +148,7 @@ def _judged(task: Task, results: dict[str, list[dict]]) -> dict:
             "min_seconds": best[side],
             "nanoseconds_per_chain_step": 1e9 * middle[side] / task.chain_steps,
             "verdict": verdicts[side],
-            "agrees": abs(verdicts[side] / verdicts["ours"] - 1) < TOLERANCE[task.problem],
+            "agrees": side == FLOOR or abs(verdicts[side] / verdicts["ours"] - 1) < TOLERANCE[task.problem],
         }
         for side in results
     }

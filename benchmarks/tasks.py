@@ -13,7 +13,7 @@ class Task:
 
     Attributes:
         name: the letter of the issue, and what it is.
-        problem: "gaussian", "logistic" or "mlp".
+        problem: "gaussian", "logistic", "mlp" or "cnn".
         chains: chains run together.
         steps: steps of one timed run.
         batch: data per step.
@@ -42,6 +42,7 @@ _B = Task("B covertype x10, SGHMC", "logistic", 10, 11_620, 50, 1e-3, 100.0)
 _B100 = dataclasses.replace(_B, name="B covertype x100, SGHMC", chains=100, steps=1_200)
 _WIDE = dataclasses.replace(_B, name="B covertype x10, SGHMC b = 100", batch=100, steps=4_000)
 _C = Task("C mnist mlp, SGHMC", "mlp", 1, 600, 100, 8e-5, 24.0)
+_D = Task("D mnist cnn, SGHMC", "cnn", 1, 20, 100, 8e-5, 24.0)
 
 TASKS = {
     "A": _A,
@@ -51,10 +52,12 @@ TASKS = {
     "B-sgld": dataclasses.replace(_B, name="B covertype x10, SGLD", step_size=2e-5, friction=None, steps=4_000),
     "B-wide": _WIDE,
     "C": _C,
+    "C-sgld": dataclasses.replace(_C, name="C mnist mlp, SGLD", step_size=1e-8, friction=None),
+    "D": _D,
 }
 """By the names that `speed.py --tasks` takes."""
 
-PRECISION = {"gaussian": 0.0, "logistic": 10.0, "mlp": 10.0}
+PRECISION = {"gaussian": 0.0, "logistic": 10.0, "mlp": 10.0, "cnn": 10.0}
 """Of the Gaussian prior."""
 
 
@@ -76,7 +79,34 @@ def data(problem: str) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         table = ewsg.datasets.load("mnist")
         np.save(paths[0], table.features)
         np.save(paths[1], table.labels)
-    return np.load(paths[0]), np.load(paths[1])
+    images = np.load(paths[0])
+    return images.reshape(-1, 1, 28, 28) if problem == "cnn" else images, np.load(paths[1])
+
+
+def shapes(problem: str) -> dict[str, tuple[int, ...]]:
+    """The parameters of a network: the paper's perceptron 784–100–10, and its two convolutions with three layers."""
+    if problem == "mlp":
+        return {"w1": (784, 100), "b1": (100,), "w2": (100, 10), "b2": (10,)}
+    return {
+        "k1": (32, 1, 5, 5),
+        "k2": (64, 32, 5, 5),
+        "w1": (1024, 200),
+        "b1": (200,),
+        "w2": (200, 200),
+        "b2": (200,),
+        "w3": (200, 10),
+        "b3": (10,),
+    }
+
+
+def weights(problem: str) -> dict[str, np.ndarray]:
+    """Where a network starts: the same for all sides."""
+    random = np.random.default_rng(7)
+    scales = {name: 0.0 if len(shape) == 1 else 0.05 for name, shape in shapes(problem).items()}
+    return {
+        name: (scales[name] * random.standard_normal(shape)).astype(np.float32)
+        for name, shape in shapes(problem).items()
+    }
 
 
 def _covertype() -> np.ndarray:
@@ -98,5 +128,5 @@ def verdict(task: Task, positions: np.ndarray) -> float:
     return float(np.mean([np.mean(row**2) for row in positions]))
 
 
-TOLERANCE = {"gaussian": 0.06, "logistic": 0.01, "mlp": 0.3}
+TOLERANCE = {"gaussian": 0.06, "logistic": 0.01, "mlp": 0.3, "cnn": 0.3}
 """Relative difference between two sides' verdicts that chance explains."""

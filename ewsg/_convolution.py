@@ -13,7 +13,7 @@ same up to rounding; where a window's maximum is attained twice, the gradient is
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -95,7 +95,7 @@ def _rule(eqn: JaxprEqn) -> Callable | None:
     params = eqn.params
     if eqn.primitive.name == "conv_general_dilated":
         plain = params["feature_group_count"] == params["batch_group_count"] == 1 == max(params["lhs_dilation"])
-        real = jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.floating)
+        real = jnp.issubdtype(cast(Any, eqn.outvars[0].aval).dtype, jnp.floating)
         return _convolved if plain and real else None
     if eqn.primitive.name == "reduce_window_max":
         apart = tuple(params["window_dimensions"]) == tuple(params["window_strides"])

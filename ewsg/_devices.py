@@ -1,27 +1,43 @@
 """Chains shared out over the devices that JAX has: two cores of a machine, or several accelerators."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax.extend.core import Jaxpr, subjaxprs
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ._component import check_count
 from .errors import InputError
 
 AXIS = "chains"
+_FACTORISATIONS = {"cholesky", "eig", "eigh", "geqrf", "hessenberg", "lu", "qr", "schur", "svd", "triangular_solve"}
 
 
-def mesh(num_chains: int, devices: int | None = None) -> Mesh | None:
-    """As many of JAX's devices as share `num_chains` evenly, or as many as are asked for; None is one."""
-    present = jax.local_devices()
-    if devices is None:
-        devices = max(count for count in range(1, len(present) + 1) if num_chains % count == 0)
+def mesh(num_chains: int, devices: int) -> Mesh | None:
+    """So many of JAX's devices, which share the chains evenly; None is one."""
     check_count("sample", "devices", devices, 1)
+    present = jax.local_devices()
     if devices > len(present):
-        raise InputError(f"devices={devices}, but JAX has {len(present)}: see docs/speed.md on how to give it more")
+        raise InputError(f"devices={devices}, but JAX has {len(present)}: docs/speed.md says how to give it more")
     if num_chains % devices:
         raise InputError(f"num_chains={num_chains} cannot be shared by devices={devices}: take a multiple of it")
     return Mesh(present[:devices], (AXIS,)) if devices > 1 else None
+
+
+def check(step: Callable, *args: Any) -> None:
+    """Refuse to share out, over cores, steps that factorise matrices.
+
+    Such a call waits for threads of the pool that the devices themselves occupy: with as many devices as cores, for
+    ever.
+    """
+    if jax.default_backend() == "cpu" and (found := _factorisations(jax.make_jaxpr(step)(*args).jaxpr)):
+        raise InputError(f"devices= must be 1 on the CPU for a step that factorises matrices ({', '.join(found)})")
+
+
+def _factorisations(jaxpr: Jaxpr) -> list[str]:
+    names = {eqn.primitive.name for eqn in jaxpr.eqns} & _FACTORISATIONS
+    return sorted(names.union(*(_factorisations(inner) for inner in subjaxprs(jaxpr))))
 
 
 def place(tree: Any, specs: Any, mesh: Mesh | None) -> Any:

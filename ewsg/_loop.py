@@ -64,7 +64,7 @@ class Carry(NamedTuple):
 
 EACH, SAME = PartitionSpec(AXIS), PartitionSpec()
 """Some of the chains on every device; the same everywhere."""
-CARRY_SPECS = Carry(Chain._make((SamplerState._make((EACH, EACH, SAME)), *(EACH,) * 8)), SAME, SAME, SAME)
+CARRY_SPECS = Carry._make((Chain._make((SamplerState._make((EACH, EACH, SAME)), *(EACH,) * 8)), *(SAME,) * 3))
 """How a carry is shared out over devices: every one has some of the chains."""
 ROWS_SPECS = PartitionSpec(None, AXIS)
 
@@ -201,6 +201,12 @@ def _advance(
     return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
 
 
+def one_step(sampler: AbstractSampler, keys: Keys, carry: Carry) -> Chain:
+    """The first chain after one step."""
+    chain = jax.tree.map(lambda leaf: leaf[0] if jnp.ndim(leaf) else leaf, carry.chains)
+    return _advance_chain(sampler, keys.steps[0], chain)
+
+
 def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
     """Room for `num_rows` draws of all chains, the draw first."""
     row = jax.eval_shape(functools.partial(_rows, collector), carry)
@@ -303,11 +309,15 @@ def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> d
 
 def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due: Array) -> Chain:
     """Hands a draw to the collector and empties the window, where a draw is due."""
-    summary = collector.update(chain.summary, chain.state.phase.position, count)
-    take = due & (chain.status == Status.ok)
+
+    def update(summary: Any) -> Any:
+        new = collector.update(summary, chain.state.phase.position, count)
+        return _tree.where(chain.status == Status.ok, new, summary)
+
+    summary = jax.lax.cond(due, update, lambda summary: summary, chain.summary)
     sums = (chain.window, chain.recent)
     window, recent = _tree.where(due, _tree.zeros_like(sums), sums)
-    return chain._replace(summary=_tree.where(take, summary, chain.summary), window=window, recent=recent)
+    return chain._replace(summary=summary, window=window, recent=recent)
 
 
 def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:
@@ -325,7 +335,9 @@ def densities(target: Target, positions: Position, indices: Int[Array, " b"]) ->
     """(log prior, Σ log-likelihood over the given data) at each of the stacked positions."""
 
     def at(position: Position) -> tuple[Array, Array]:
-        values = target.likelihood.values(position, target.data.take(indices))
+        block = target.block(position, indices.shape[0])
+        value = functools.partial(target.likelihood, position)
+        values = jax.lax.map(lambda i: value(target.data.take(i)), indices, batch_size=block)
         return target.log_prior(position), jnp.sum(values)
 
     return jax.lax.map(at, positions)

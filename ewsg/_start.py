@@ -17,6 +17,7 @@ from .target import Target
 _DEFAULT_STEPS = 2_000
 _DEFAULT_DRAWS = 1_000
 _CHECKED_VALUES = 4_000_000
+_CHECKED_BYTES = 4 * 2**30
 
 
 def count_steps(
@@ -99,9 +100,13 @@ def _as_parameter(leaf: Any) -> Any:
 
 
 def _check_density(target: Target, positions: Position) -> None:
-    """Refuse starts of zero density, judged by up to 4 million values of the likelihood, evenly spaced in the data."""
+    """Refuse starts of zero density, judged by up to 4 million values of the likelihood, evenly spaced in the data.
+
+    Fewer, if a value takes much to compute, as a convolutional network's does.
+    """
     num_chains = jax.tree.leaves(positions)[0].shape[0]
-    count = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
+    most = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
+    count = target.block(jax.tree.map(lambda leaf: leaf[0], positions), most, _CHECKED_BYTES // num_chains)
     indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
     for name, values in zip(("log_prior", "log_likelihood"), _loop.densities(target, positions, indices), strict=True):
         bad = np.flatnonzero(~np.isfinite(np.asarray(values)))

@@ -156,7 +156,6 @@ def main() -> None:
     # CPU (tuning hints look to it like missing machine features); real errors are exceptions.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("ewsg") / "jax"))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("JAX_NUM_CPU_DEVICES", str(len(os.sched_getaffinity(0))))  # chains are shared by the cores
     try:
         app()
     except InputError as error:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._types import Position
+from ._types import Indices, Position
 from .errors import InputError
 from .target import Target
 
@@ -17,12 +17,11 @@ _PROBED_DATA = 16
 
 def fingerprint(target: Target, position: Position) -> dict[str, Any]:
     """A digest of the data, and values of the densities at `position`, which is kept with it."""
-    indices = _spaced(target.num_data, _PROBED_DATA)
-    values = target.likelihood.values(position, target.data.take(indices))
+    prior, values = _densities(target, position, _spaced(target.num_data, _PROBED_DATA))
     return {
         "num_data": target.num_data,
         "data": _digest(target.data.arrays),
-        "values": [float(target.log_prior(position)), *(float(value) for value in values)],
+        "values": [float(prior), *(float(value) for value in values)],
         "position": jax.tree.map(np.asarray, position),
     }
 
@@ -43,6 +42,11 @@ def check_same_target(saved: dict[str, Any], target: Target) -> None:
         raise InputError(
             "the saved run has another target: the data are the same, but log_likelihood or log_prior give other values"
         )
+
+
+@jax.jit
+def _densities(target: Target, position: Position, indices: Indices) -> tuple[jax.Array, jax.Array]:
+    return target.log_prior(position), target.likelihood.values(position, target.data.take(indices))
 
 
 def _digest(arrays: Any) -> str:

@@ -6,10 +6,12 @@ knows better (`ewsg.models`) subclasses `AbstractLikelihood` and gives its close
 
 import abc
 from collections.abc import Callable
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Jaxpr, subjaxprs
 from jaxtyping import Array, Float
 
 from ._compiler import stored
@@ -48,6 +50,11 @@ class AbstractLikelihood(eqx.Module):
         """∇ℓ_i for every datum, stacked along a leading axis."""
         return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
 
+    def datum_bytes(self, params: Position, data: Batch) -> int:
+        """The size of everything that is computed on the way to ℓ of one datum: what a datum of a batch takes."""
+        datum = jax.tree.map(lambda leaf: leaf[0], data)
+        return max(1, _bytes(jax.make_jaxpr(self)(params, datum).jaxpr))
+
 
 class PerDatum(AbstractLikelihood):
     """A user's function of (params, datum)."""
@@ -64,3 +71,10 @@ class PerDatum(AbstractLikelihood):
 def _in_order(gradient: Array) -> Array:
     """The gradient of a large matrix, in the order of its memory: that of x @ w is computed transposed."""
     return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE else gradient
+
+
+def _bytes(jaxpr: Jaxpr) -> int:
+    """The size of everything that a function computes on its way."""
+    shapes = [cast(Any, var.aval) for eqn in jaxpr.eqns for var in eqn.outvars]
+    own = sum(shape.size * shape.dtype.itemsize for shape in shapes)
+    return own + sum(_bytes(inner) for inner in subjaxprs(jaxpr))

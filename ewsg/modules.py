@@ -4,6 +4,8 @@ A position is {"layers.0.weight": array, ...}: names that summaries show and fil
 module of its kind can only exist once the user has done so.
 """
 
+import functools
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +15,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from . import _tree
 from ._types import Position
 from .errors import InputError
 
@@ -28,7 +29,8 @@ def cross_entropy(logits: Float[Array, " k"], label: Int[Array, ""]) -> Float[Ar
 
 def standard_normal(params: Position) -> Float[Array, ""]:
     """log N(θ; 0, I), up to a constant: the prior of a network unless another is given."""
-    return -0.5 * _tree.dot(params, params)
+    squares = [jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(params)]
+    return -0.5 * functools.reduce(operator.add, squares)
 
 
 def parameters(module: Any) -> dict[str, Array]:
@@ -71,11 +73,9 @@ def function_of(module: Any) -> Callable[[Position, Any], Any]:
     return call
 
 
-def log_likelihood_of(module: Any, loss: Callable, data: Any) -> Callable[[Position, Any], Float[Array, ""]]:
-    """ℓ(params, (input, target)) = −loss(module(input), target), once everything about them has been checked."""
+def log_likelihood_of(module: Any, loss: Callable) -> Callable[[Position, Any], Float[Array, ""]]:
+    """ℓ(params, (input, target)) = −loss(module(input), target)."""
     check_module(module)
-    if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError("data of a module must be a pair (inputs, targets), each with one row a datum")
     if not callable(loss):
         raise InputError(f"loss must be a function of (output, target), not {type(loss).__name__}")
     call = function_of(module)
@@ -84,7 +84,6 @@ def log_likelihood_of(module: Any, loss: Callable, data: Any) -> Callable[[Posit
         x, target = datum
         return -loss(call(params, x), target)
 
-    _check_datum(call, loss, parameters(module), jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], tuple(data)))
     return log_likelihood
 
 
@@ -195,11 +194,11 @@ def _has_dropout(remedy: str) -> InputError:
     )
 
 
-def _check_datum(call: Callable, loss: Callable, params: Position, datum: Any) -> None:
+def check_datum(module: Any, loss: Callable, datum: Any) -> None:
     """Refuse a module that cannot take a row of the data, or a loss that is not one real number."""
     x, target = datum
     try:
-        output = jax.eval_shape(call, params, x)
+        output = jax.eval_shape(function_of(module), parameters(module), x)
     except Exception as error:
         raise InputError(f"module(input) of one datum failed: {str(error).splitlines()[0]}") from error
     try:

@@ -48,7 +48,7 @@ def sample(
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     progress: bool | None = None,
     save_to: str | os.PathLike | None = None,
-    devices: int | None = None,
+    devices: int = 1,
     divergence_limit: float = 1e6,
     **unknown_options: Any,
 ) -> Run:
@@ -72,7 +72,7 @@ def sample(
             running moments and no draws.
         progress: None shows a bar on a terminal when the run takes more than two seconds.
         save_to: a file to which the run is written every minute and at its end.
-        devices: how many of JAX's devices share the chains; None takes as many as divide num_chains (docs/speed.md).
+        devices: how many of JAX's devices, e.g. cores, share the chains (docs/speed.md).
         divergence_limit: a chain whose largest parameter exceeds this (times that of its start, if larger than 1) has
             diverged.
         **unknown_options: refused, with the nearest option suggested.
@@ -141,7 +141,7 @@ def resume(
     like: Position | None = None,
     progress: bool | None = None,
     save_to: str | os.PathLike | None = None,
-    devices: int | None = None,
+    devices: int = 1,
 ) -> Run:
     """Goes on where a saved run stopped: the old draws, then the new ones, bit for bit as if never interrupted.
 
@@ -185,13 +185,15 @@ def _run(
     before: Run,
     progress: bool | None,
     save_to: str | os.PathLike | None,
-    devices: int | None,
+    devices: int,
 ) -> Run:
     """Takes the run from where `before` stands to the end of the plan."""
     assert before.checkpoint is not None
     carry, keys, limits = before.checkpoint
     record = Record(collector, carry, plan, before)
     mesh = _devices.mesh(before.settings["num_chains"], devices)
+    if mesh is not None:
+        _devices.check(_loop.one_step, sampler, keys, carry)
     sampler = _devices.place(sampler, _loop.SAME, mesh)
     keys = _devices.place(keys, _loop.EACH, mesh)
     carry = _devices.place(carry, _loop.CARRY_SPECS, mesh)

@@ -18,6 +18,7 @@ from .errors import InputError
 from .likelihood import AbstractLikelihood, PerDatum
 
 _BLOCK = 16_384
+_MEMORY = 256 * 2**20
 
 
 def flat(params: Position) -> Float[Array, ""]:
@@ -74,8 +75,12 @@ class Target(eqx.Module):
             data: inputs and targets, each a pytree with one row a datum.
             log_prior: function of the parameters; None is N(0, I) over all of them.
         """
-        likelihood = modules.log_likelihood_of(module, loss, data)
-        return cls(likelihood, log_prior or modules.standard_normal, tuple(data))
+        likelihood = modules.log_likelihood_of(module, loss)
+        if not isinstance(data, tuple | list) or len(data) != 2:
+            raise InputError("data of a module must be a pair (inputs, targets), each with one row a datum")
+        target = cls(likelihood, log_prior or modules.standard_normal, tuple(data))
+        modules.check_datum(module, loss, jax.tree.map(lambda leaf: leaf[0], target.data.arrays))
+        return target
 
     def __hash__(self) -> int:  # by identity, so that users can jit its methods
         return id(self)
@@ -129,6 +134,7 @@ class Target(eqx.Module):
         """∇(−V) over all n data, in blocks of rows so that memory does not grow with n."""
         dtype = jax.tree.leaves(position)[0].dtype
         likelihood = self._sum_blocks(
+            position,
             lambda batch, count: self.likelihood.gradient(position, batch, jnp.ones(count, dtype)),
             _tree.zeros_like(position),
         )
@@ -138,24 +144,29 @@ class Target(eqx.Module):
         """−V(θ), up to the posterior's normalising constant."""
         prior = self.log_prior(position)
         total = self._sum_blocks(
-            lambda batch, _: jnp.sum(self.likelihood.values(position, batch)), jnp.zeros_like(prior)
+            position, lambda batch, _: jnp.sum(self.likelihood.values(position, batch)), jnp.zeros_like(prior)
         )
         return prior + total
 
-    def _sum_blocks(self, function: Callable, zero: Position) -> Position:
+    def _sum_blocks(self, position: Position, function: Callable, zero: Position) -> Position:
         """Σ over blocks of rows of function(batch, count)."""
-        whole, rest = divmod(self.num_data, _BLOCK)
+        block = self.block(position, min(_BLOCK, self.num_data))
+        whole, rest = divmod(self.num_data, block)
         total = zero
         if whole:
             total = jax.lax.fori_loop(
                 0,
                 whole,
-                lambda k, acc: _tree.add_scaled(acc, 1, function(self.data.rows(k * _BLOCK, _BLOCK), _BLOCK)),
+                lambda k, acc: _tree.add_scaled(acc, 1, function(self.data.rows(k * block, block), block)),
                 total,
             )
         if rest:
-            total = _tree.add_scaled(total, 1, function(self.data.rows(whole * _BLOCK, rest), rest))
+            total = _tree.add_scaled(total, 1, function(self.data.rows(whole * block, rest), rest))
         return total
+
+    def block(self, position: Position, most: int, memory: int = _MEMORY) -> int:
+        """How many data, up to `most`, can be worked on at once in so many bytes."""
+        return max(1, min(most, memory // self.likelihood.datum_bytes(position, self.data.arrays)))
 
     def check(self, position: Position) -> None:
         """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""

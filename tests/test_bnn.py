@@ -132,6 +132,7 @@ def repeats(errors, curve=0.1):
             "rhat": 1.0,
             "single_error": error,
             "curve": [0.9, curve + 0.001 * k],
+            "passes": [100.0, 200.0],
         }
         for k, error in enumerate(errors)
     ]
@@ -165,7 +166,7 @@ def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
 
 
 def test_repeats_are_chains_or_runs(tmp_path, monkeypatch):
-    chain = {"error": 0.2, "single_error": 0.3, "curve": [0.5, 0.4]}
+    chain = {"error": 0.2, "single_error": 0.3, "curve": [0.5, 0.4], "passes": [1, 2]}
     values = {0: {"chains": [chain, chain | {"single_error": 0.5}], "together": {"error": 0.1}, "stats": {}}, 1: None}
     monkeypatch.setattr(networks, "_run", lambda work, here, name, how, seed: values[seed])
 
@@ -174,7 +175,7 @@ def test_repeats_are_chains_or_runs(tmp_path, monkeypatch):
 
     assert found(runs=1, chains=2)["repeats"] == values[0]["chains"]
     many = found(runs=2, chains=2)["repeats"]
-    assert many[0] == {"error": 0.1, "single_error": pytest.approx(0.4), "curve": [0.5, 0.4]}
+    assert many[0] == {"error": 0.1, "single_error": pytest.approx(0.4), "curve": [0.5, 0.4], "passes": [1, 2]}
     assert many[1] is None
 
 

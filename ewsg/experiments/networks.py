@@ -143,27 +143,29 @@ def _together(value: dict[str, Any]) -> dict[str, Any]:
     """A run of many chains as one repeat: the scores of its average, and the mean over chains of the rest."""
     curves = np.array([chain["curve"] for chain in value["chains"]])
     single = float(np.mean([chain["single_error"] for chain in value["chains"]]))
-    return value["together"] | {"single_error": single, "curve": curves.mean(0).tolist()}
-
-
-def epochs(work: Work) -> list[float]:
-    """Where on the way the chains are looked at, in data passes."""
-    return (work["epochs"] * np.arange(1, work["snapshots"] + 1) / work["snapshots"]).tolist()
+    passes = value["chains"][0]["passes"]
+    return value["together"] | {"single_error": single, "curve": curves.mean(0).tolist(), "passes": passes}
 
 
 def _run(work: Work, here: Problem, name: str, how: Method, seed: int) -> dict[str, Any] | None:
     """All chains of one run: training error of single samples on the way, scores of averages over the last samples."""
     cost = int(how.estimator.cost(here.target.num_data).datum_gradients)
     steps = round(work["epochs"] * here.target.num_data) // cost
+    thin = max(1, steps // work["snapshots"])
 
     def measure(run: Run) -> dict[str, Any]:
         draws = run.good_draws()
         kept = jax.tree.map(lambda leaf: leaf[:, -work["averaged"] :], draws)
         found = prediction.predict(here.logits, kept, here.test)
         last = prediction.predict(here.logits, jax.tree.map(lambda leaf: leaf[:, -1:], draws), here.test)
+        passes = [k * thin * cost / here.target.num_data for k in range(1, steps // thin + 1)]
         chains = [
             prediction.score(found.chain(k), here.test_labels)._asdict()
-            | {"single_error": prediction.score(last.chain(k), here.test_labels).error, "curve": curve}
+            | {
+                "single_error": prediction.score(last.chain(k), here.test_labels).error,
+                "curve": curve,
+                "passes": passes,
+            }
             for k, curve in enumerate(_curves(here, draws))
         ]
         stats = {key: float(np.nanmean(values[run.ok, -work["averaged"] :])) for key, values in run.stats.items()}
@@ -179,7 +181,7 @@ def _run(work: Work, here: Problem, name: str, how: Method, seed: int) -> dict[s
         num_chains=work["chains"],
         num_steps=steps,
         discard=0,
-        thin=max(1, steps // work["snapshots"]),
+        thin=thin,
     )
     return part["value"]
 

@@ -48,16 +48,12 @@ def compare(work: Work, architecture: Architecture) -> Outcome:
     found = {"T = 1": _at(work, here, architecture, 1.0, work["methods"])}
     if cold:
         found[f"T = {cold:g}"] = _at(work, here, architecture, cold, COLD_METHODS)
-    epochs = networks.epochs(work)
-    _draw_curves(work.figure("curves"), epochs, found)
-    _draw_errors(work.figure("errors"), architecture, found)
+    printed = architecture.printed if work["images"] == "mnist" else {}
+    _draw_curves(work.figure("curves"), found)
+    _draw_errors(work.figure("errors"), printed, found)
     return Outcome(
-        numbers={"epochs": epochs, "table": _table(found), "found": found},
-        claims=[
-            *_published(architecture, found["T = 1"], work["images"] == "mnist"),
-            *_order(found["T = 1"]),
-            *_beyond(found),
-        ],
+        numbers={"printed": dict(printed), "table": _table(found), "found": found},
+        claims=[*_published(printed, architecture.near, found["T = 1"]), *_order(found["T = 1"]), *_beyond(found)],
         figures={
             "curves": f"{architecture.name}: error of single samples on {work['curve_rows']:,} training images against "
             f"data passes, mean and one standard deviation over {_number(found)} repeats.",
@@ -112,15 +108,14 @@ def _number(found: dict[str, Any]) -> int:
     return len(next(iter(found["T = 1"].values()))["repeats"])
 
 
-def _published(architecture: Architecture, rows: dict[str, Any], is_mnist: bool) -> list[Claim]:
+def _published(printed: Mapping[str, float], near: float, rows: dict[str, Any]) -> list[Claim]:
     claims = []
-    for name, printed in architecture.printed.items():
-        if name not in rows or not is_mnist:
+    for name, error in printed.items():
+        if name not in rows:
             continue
         ours = interval(values(rows[name]["repeats"], "error"))
-        text = f"{name}: test error of the table (within {architecture.near:g} points; T = 1)"
-        limits = printed - architecture.near, printed + architecture.near
-        claims.append(Claim(text, f"{printed} %", percent(ours), decide(ours, *limits)))
+        text = f"{name}: test error of the table (within {near:g} points; T = 1)"
+        claims.append(Claim(text, f"{error} %", percent(ours), decide(ours, error - near, error + near)))
     return claims
 
 
@@ -186,23 +181,23 @@ def _reading(work: Work) -> list[str]:
     ]
 
 
-def _draw_curves(path: Path, epochs: list[float], found: dict[str, Any]) -> None:
+def _draw_curves(path: Path, found: dict[str, Any]) -> None:
     panels = []
     for temperature, rows in found.items():
         shown = {}
         for name in METHODS:
-            repeats = rows[name]["repeats"] if name in rows else [None]
+            repeats: list[Any] = rows[name]["repeats"] if name in rows else [None]
             if None in repeats:
                 shown[name] = Curve([], [])
                 continue
-            curves = 100 * np.array([row["curve"][: len(epochs)] for row in repeats if row])
+            curves = 100 * np.array([row["curve"] for row in repeats])
             mean, sd = curves.mean(0), curves.std(0, ddof=1) if len(curves) > 1 else np.zeros(curves.shape[1])
-            shown[name] = Curve(epochs[: len(mean)], mean, np.maximum(mean - sd, 1e-3), mean + sd)
+            shown[name] = Curve(repeats[0]["passes"], mean, np.maximum(mean - sd, 1e-3), mean + sd)
         panels.append(Panel(shown, f"Training error, {temperature}", "data passes", "wrong predictions (%)"))
     draw(path, panels)
 
 
-def _draw_errors(path: Path, architecture: Architecture, found: dict[str, Any]) -> None:
+def _draw_errors(path: Path, printed: Mapping[str, float], found: dict[str, Any]) -> None:
     labels = [(temperature, name) for temperature, rows in found.items() for name in rows]
     with figures.drawing(path, width=6.4, height=0.9 + 0.36 * len(labels)) as (figure, axis):
         for place, (temperature, name) in enumerate(labels):
@@ -212,9 +207,10 @@ def _draw_errors(path: Path, architecture: Architecture, found: dict[str, Any]) 
                 spread = [[ours.value - ours.low], [ours.high - ours.value]] if np.isfinite(ours.low) else None
                 axis.errorbar(ours.value, place, xerr=spread, fmt="o", color="#0072b2", capsize=3, label="one repeat")
                 axis.plot(100 * row["together"]["error"], place, "^", color="#d95f02", label="all chains averaged")
-            if name in architecture.printed and temperature == "T = 1":
-                axis.plot(architecture.printed[name], place, "x", color="#1b1b1b", label="paper")
+            if name in printed and temperature == "T = 1":
+                axis.plot(printed[name], place, "x", color="#1b1b1b", label="paper")
         axis.set(yticks=range(len(labels)), yticklabels=[f"{n}, {t}" for t, n in labels], xlabel="test error (%)")
         axis.invert_yaxis()
+        axis.set_xlim(left=max(0.0, axis.get_xlim()[0]))
         handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8.5)
