@@ -98,6 +98,7 @@ class Chunk(NamedTuple):
     partial: Array
 
 
+@functools.partial(jax.jit, static_argnames="num_chains")
 def chain_keys(key: Key, num_chains: int) -> Keys:
     """The keys of the first `num_chains` chains; those of a chain do not depend on how many there are."""
     fold = jax.vmap(_random.fold, in_axes=(0, None))

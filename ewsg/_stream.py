@@ -98,7 +98,7 @@ def _word(key: Word, number: Word) -> Word:
 
 FAST = define_prng_impl(
     key_shape=(2,),
-    seed=_seed,
+    seed=jax.jit(_seed),
     split=_split,
     random_bits=_random_bits,
     fold_in=_fold_in,

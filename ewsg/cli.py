@@ -155,6 +155,7 @@ def main() -> None:
     # Compiled programs are kept between runs. XLA logs an unfounded error per program that it reads back on a
     # CPU (tuning hints look to it like missing machine features); real errors are exceptions.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("ewsg") / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         app()
