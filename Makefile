@@ -9,7 +9,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test bench lint types readme constraints clean
+.PHONY: help .venv demo test guard bench lint types readme constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +25,15 @@ demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
 test: $(VENV)/.installed  ## run every test
-	$(BIN)/pytest -n 2 --dist worksteal -q
+	$(BIN)/pytest -n 2 --dist worksteal -q --durations 20
 
-bench: $(VENV)/.installed  ## time the loop against its peers, on one core
+guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
+
+bench: guard  ## time the loop against its peers on one core, its growth, and the start
 	$(BIN)/python benchmarks/speed.py --json benchmarks/build/speed.json
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/startup.py
 
 lint: $(VENV)/.installed  ## check style and formatting
 	$(BIN)/ruff check
