@@ -240,7 +240,7 @@ EXPERIMENT = Experiment(
             "datasets": ["parkinsons", "pima"],
             "methods": _ALL,
             "grid": _GRID,
-            "chains": 300,
+            "chains": 1000,
             "tried_chains": 100,
             "groups": 5,
             "data_passes": 30,
