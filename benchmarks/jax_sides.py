@@ -54,7 +54,7 @@ def _as_rows(positions: dict | jax.Array) -> np.ndarray:
     return np.concatenate(leaves, axis=1)
 
 
-def ours(task: Task, closed_form: bool = False) -> Runner:
+def ours(task: Task, closed_form: bool = False, devices: int = 1) -> Runner:
     """`ewsg.sample` with a likelihood of one datum (or, for comparison, the model's closed form)."""
     likelihood = ewsg.models.Logistic() if closed_form else _log_likelihood(task.problem)
     rows = data(task.problem)
@@ -83,6 +83,7 @@ def ours(task: Task, closed_form: bool = False) -> Runner:
             thin=1,
             seed=seed,
             progress=False,
+            devices=devices,
         )
         return _as_rows(jax.tree.map(lambda leaf: leaf[:, -1], found.draws))
 

@@ -3,7 +3,8 @@
     python benchmarks/startup.py
 
 Wall-clock seconds, the least of several processes; the first step is that of the demonstration's model (logistic
-regression on the breast-cancer data), with JAX's compilation cache, set as by the command line, in a folder that an earlier process has filled.
+regression on the breast-cancer data), with JAX's compilation cache, set as by the command line, in a folder that an
+earlier process has filled.
 """
 
 import os

@@ -1,5 +1,6 @@
 """The paper's EWSG: a Metropolis chain over minibatches chooses which one moves the state."""
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .. import _random, _tree
 from .._component import check_choice, check_count
@@ -23,6 +24,7 @@ _EVALUATIONS = ("auto", "unrolled", "stacked", "streamed")
 _ENUMERATED_LIMIT = 4_096
 _MATRICES = 4096  # parameters from which a gradient is products of matrices, better done for all minibatches at once
 _STACKED_LIMIT = 1_000_000
+_FEW = 4
 
 
 class Candidate(NamedTuple):
@@ -148,7 +150,7 @@ class Exponential(AbstractMinibatch):
             proposals = [self._draw(_random.fold(key, m), target) for m in range(1, length + 1)]
             stacked = jax.vmap(candidate)(jnp.stack([start, *proposals]))
             chosen, accepted = _decide(stacked.log_weight, thresholds)
-            return jax.tree.map(lambda leaf: leaf[chosen], stacked), {"acceptance": accepted / length}
+            return jax.tree.map(functools.partial(_pick, chosen), stacked), {"acceptance": accepted / length}
 
         def metropolis(m, carry):
             current, accepted = carry
@@ -204,6 +206,16 @@ def _num_batches(num_data: int, batch_size: int, replace: bool) -> int:
     for k in range(batch_size):
         count *= num_data if replace else num_data - k
     return count
+
+
+def _pick(chosen: Int[Array, ""], stacked: Array) -> Array:
+    """stacked[chosen]; of a few by selection, which the compiler does where the result is used, not by a copy."""
+    if stacked.shape[0] > _FEW:
+        return stacked[chosen]
+    picked = stacked[0]
+    for number in range(1, stacked.shape[0]):
+        picked = jnp.where(chosen == number, stacked[number], picked)
+    return picked
 
 
 def _decide(log_weights: Float[Array, " m1"], thresholds: Float[Array, " m"]) -> tuple[Array, Array]:
