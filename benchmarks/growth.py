@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 SWEEPS = {
     "data": ("n, rows", [10**4, 10**5, 10**6, 10**7, 10**8], 10**4, 0.0),
     "batch": ("b, data per step", [25, 50, 100, 200, 400, 800, 1600], 100, 1.0),
-    "dimension": ("d, parameters", [8, 32, 128, 512, 2048, 8192], 512, 1.0),
+    "dimension": ("d, parameters", [8, 32, 128, 512, 2048, 8192, 32_768], 2048, 1.0),
     "chains": ("chains", [10, 40, 160, 640, 2560, 10_240], 640, 1.0),
 }
 """By name: axis label, sizes, the size from which the exponent is fitted, the exponent that is hoped for."""

@@ -245,7 +245,7 @@ EXPERIMENT = Experiment(
             "groups": 5,
             "data_passes": 30,
             "full_passes": 600,
-            "truth_steps": 2000,
+            "truth_steps": 10_000,
         },
         "paper": {
             "datasets": ["parkinsons", "pima"],
