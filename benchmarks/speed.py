@@ -28,8 +28,10 @@ SIDES = ("c", FLOOR, *OURS, "plain scan", "plain steps", "blackjax", "numpy", *O
 
 
 def sides_of(task: Task) -> tuple[str, ...]:
-    """Who can do this task; where a step takes 100 data, also EWSG and paired selection with 2 x 50."""
-    chosen = ("EWSG", "paired") if task.batch == 100 else ()
+    """Who can do this task; where a step takes 2 or 100 data, also EWSG and paired selection with 2 x 1 or 2 x 50."""
+    chosen = ("EWSG", "paired") if task.batch in (2, 100) else ()
+    if task.problem == "gaussian" and task.batch > 1:
+        return ("ours", *chosen)
     if task.problem in ("mlp", "cnn"):
         steps = ("plain steps",) if task.problem == "cnn" else ()
         torch = ON_TORCH if task.friction else ()

@@ -46,6 +46,7 @@ _D = Task("D mnist cnn, SGHMC", "cnn", 1, 20, 100, 8e-5, 24.0)
 
 TASKS = {
     "A": _A,
+    "A-wide": dataclasses.replace(_A, name="A gaussian, SGHMC b = 2", batch=2),
     "A-sgld": dataclasses.replace(_A, name="A gaussian, SGLD", step_size=2e-3, friction=None),
     "B": _B,
     "B100": _B100,
