@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from tasks import TASKS, TOLERANCE, Task
+from tasks import TASKS, TOLERANCE, Task, origin
 
 HERE = Path(__file__).parent
 TORCH = HERE / ".venv-torch" / "bin" / "python"
@@ -52,7 +52,8 @@ def work(side: str, name: str) -> None:
 
     for line in sys.stdin:
         positions, seconds = _seconds(lambda seed=int(line): run(seed))
-        print(json.dumps({"seconds": seconds - setup, "verdict": verdict(task, positions)}), flush=True)
+        judged = 0.0 if side == FLOOR else verdict(task, positions)
+        print(json.dumps({"seconds": seconds - setup, "verdict": judged}), flush=True)
 
 
 def _runner(side: str, task: Task):
@@ -139,7 +140,8 @@ def measure(name: str, repeats: int, core: int, only: list[str] | None = None) -
 
 def _judged(task: Task, results: dict[str, list[dict]]) -> dict:
     """Seconds and ratios of each side, and whether its result agrees with ours."""
-    verdicts = {side: statistics.mean(r["verdict"] for r in rows) for side, rows in results.items()}
+    begin = origin(task)
+    verdicts = {side: statistics.mean(r["verdict"] for r in rows) - begin for side, rows in results.items()}
     best = {side: min(r["seconds"] for r in rows) for side, rows in results.items()}
     middle = {side: statistics.median(r["seconds"] for r in rows) for side, rows in results.items()}
     return {

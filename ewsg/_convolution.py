@@ -20,7 +20,8 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
 from jaxtyping import Array
 
-_CALLS = ("jit", "pjit", "closed_call", "remat2", "checkpoint", "custom_vjp_call", "custom_jvp_call")
+_CALLS = ("jit", "pjit", "closed_call")
+_CHECKPOINTS = ("checkpoint", "remat2", "remat")
 
 
 def fast_here(function: Callable) -> Callable:
@@ -52,8 +53,8 @@ def _concerned_call(eqn: JaxprEqn) -> bool:
 
 
 def _body(eqn: JaxprEqn) -> ClosedJaxpr | None:
-    """What a call calls."""
-    if eqn.primitive.name not in _CALLS:
+    """What a call calls; not if it has derivatives of its own (`custom_jvp`, `custom_vjp`), which must stay."""
+    if eqn.primitive.name not in (*_CALLS, *_CHECKPOINTS):
         return None
     inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
     return ClosedJaxpr(inner, ()) if isinstance(inner, Jaxpr) else inner
@@ -68,11 +69,22 @@ def _evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[
         if rule is not None:
             outputs = [rule(*inputs, **eqn.params)]
         elif inner is not None and _concerned(inner.jaxpr):
-            outputs = _evaluate(inner.jaxpr, inner.consts, inputs)
+            outputs = _called(eqn, inner)(*inputs)
         else:
             outputs = _alone(eqn, jaxpr)(*(values[var] for var in _variables(eqn.invars)))
         values.update(zip(eqn.outvars, outputs, strict=True))
     return [_value(values, atom) for atom in jaxpr.outvars]
+
+
+def _called(eqn: JaxprEqn, inner: ClosedJaxpr) -> Callable:
+    """What a call calls, rewritten; a checkpoint stays one."""
+
+    def call(*args: Any) -> list[Any]:
+        return _evaluate(inner.jaxpr, inner.consts, args)
+
+    if eqn.primitive.name in _CHECKPOINTS:
+        return jax.checkpoint(call, prevent_cse=eqn.params["prevent_cse"], policy=eqn.params["policy"])
+    return call
 
 
 def _alone(eqn: JaxprEqn, jaxpr: Jaxpr) -> Callable:
@@ -94,15 +106,19 @@ def _rule(eqn: JaxprEqn) -> Callable | None:
     """How an equation is rewritten, if it is."""
     params = eqn.params
     if eqn.primitive.name == "conv_general_dilated":
-        plain = params["feature_group_count"] == params["batch_group_count"] == 1 == max(params["lhs_dilation"])
+        plain = params["feature_group_count"] == params["batch_group_count"] == 1 and _ones(params["lhs_dilation"])
         real = jnp.issubdtype(cast(Any, eqn.outvars[0].aval).dtype, jnp.floating)
         return _convolved if plain and real else None
     if eqn.primitive.name == "reduce_window_max":
         apart = tuple(params["window_dimensions"]) == tuple(params["window_strides"])
-        plain = max(*params["base_dilation"], *params["window_dilation"]) == 1
+        plain = _ones(params["base_dilation"]) and _ones(params["window_dilation"])
         padded = any(side for pair in params["padding"] for side in pair)
         return _pooled if apart and plain and not padded else None
     return None
+
+
+def _ones(numbers: Sequence[int]) -> bool:
+    return all(number == 1 for number in numbers)
 
 
 def _convolved(

@@ -11,7 +11,10 @@ from ._component import check_count
 from .errors import InputError
 
 AXIS = "chains"
-_FACTORISATIONS = {"cholesky", "eig", "eigh", "geqrf", "hessenberg", "lu", "qr", "schur", "svd", "triangular_solve"}
+_FACTORISATIONS = {
+    *("cholesky", "eig", "eigh", "fft", "geqrf", "hessenberg", "householder_product", "lu", "qr", "schur", "svd"),
+    *("triangular_solve", "tridiagonal", "tridiagonal_solve"),
+}
 
 
 def mesh(num_chains: int, devices: int) -> Mesh | None:
@@ -25,14 +28,14 @@ def mesh(num_chains: int, devices: int) -> Mesh | None:
     return Mesh(present[:devices], (AXIS,)) if devices > 1 else None
 
 
-def check(step: Callable, *args: Any) -> None:
-    """Refuse to share out, over cores, steps that factorise matrices.
+def check(steps: Callable, *args: Any) -> None:
+    """Refuse to share out, over cores, steps that factorise matrices, or collectors that do.
 
     Such a call waits for threads of the pool that the devices themselves occupy: with as many devices as cores, for
     ever.
     """
-    if jax.default_backend() == "cpu" and (found := _factorisations(jax.make_jaxpr(step)(*args).jaxpr)):
-        raise InputError(f"devices= must be 1 on the CPU for a step that factorises matrices ({', '.join(found)})")
+    if jax.default_backend() == "cpu" and (found := _factorisations(jax.make_jaxpr(steps)(*args).jaxpr)):
+        raise InputError(f"devices= must be 1 on the CPU where steps factorise matrices ({', '.join(found)})")
 
 
 def _factorisations(jaxpr: Jaxpr) -> list[str]:

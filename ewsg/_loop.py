@@ -15,7 +15,6 @@ from ._devices import AXIS
 from ._types import Key, Position, Scalar
 from .collect import AbstractCollector
 from .contract import StepInfo
-from .integrators.base import Phase
 from .sampler import AbstractSampler, SamplerState
 from .target import Target
 
@@ -89,13 +88,15 @@ class Chunk(NamedTuple):
     """What one call of `advance` does: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
 
     All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
-    not due yet: its row is scratch, and its window goes on in the next call.
+    not due yet: its row is scratch, and its window goes on in the next call; unless that `ends` what was planned, its
+    chains are not looked at before their block is full, so that nothing depends on how a run is cut into calls.
     """
 
     first: Int[Array, ""]
     num_draws: Int[Array, ""]
     thin: Int[Array, ""]
     partial: Array
+    ends: Array
 
 
 @functools.partial(jax.jit, static_argnames="num_chains")
@@ -148,9 +149,9 @@ def advance(
 ) -> tuple[Carry, Any]:
     """The steps of a chunk and its draws; with a mesh, every device takes some of the chains."""
     if mesh is None:
-        return _advance(sampler, collector, keys, carry, rows, chunk, limits)
+        return steps(sampler, collector, keys, carry, rows, chunk, limits)
     shared = jax.shard_map(
-        _advance,
+        steps,
         mesh=mesh,
         in_specs=(SAME, SAME, EACH, CARRY_SPECS, ROWS_SPECS, SAME, SAME),
         out_specs=(CARRY_SPECS, ROWS_SPECS),
@@ -159,7 +160,7 @@ def advance(
     return shared(sampler, collector, keys, carry, rows, chunk, limits)
 
 
-def _advance(
+def steps(
     sampler: AbstractSampler,
     collector: AbstractCollector,
     keys: Keys,
@@ -168,7 +169,8 @@ def _advance(
     chunk: Chunk,
     limits: Limits,
 ) -> tuple[Carry, Any]:
-    first, num_draws, thin, partial = chunk
+    """The same on one device."""
+    first, num_draws, thin, partial, _ = chunk
 
     def step(_, carry: Carry) -> Carry:
         step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
@@ -176,21 +178,22 @@ def _advance(
         chains = move(step_keys, carry.chains)
         return carry._replace(chains=chains, step=carry.step + 1, since=carry.since + 1)
 
-    def block(left_carry):
+    def block(left_carry, open_end):
         left, carry = left_carry
         count = jnp.minimum(left, _BLOCK - carry.since % _BLOCK)
-        before = carry.chains.state.phase
         carry = jax.lax.fori_loop(0, count, step, carry)
-        judged = jax.vmap(functools.partial(_judge, limits), (CHAIN_AXES, 0), CHAIN_AXES)
-        chains = judged(carry.chains, before)
         whole = carry.since % _BLOCK == 0
+        look = whole | ((left == count) & ~open_end)
+        judge = jax.vmap(functools.partial(_judge, limits, look), (CHAIN_AXES,), CHAIN_AXES)
+        chains = judge(carry.chains)
         return left - count, carry._replace(chains=_tree.where(whole, _flush(chains), chains))
 
     def draw(k, carry_rows):
         carry, rows = carry_rows
-        steps = jnp.where(k == 0, first, thin)
-        _, carry = jax.lax.while_loop(lambda left_carry: left_carry[0] > 0, block, (steps, carry))
+        count = jnp.where(k == 0, first, thin)
         due = ~(partial & (k == num_draws - 1))
+        blocks = functools.partial(block, open_end=~(due | chunk.ends))
+        _, carry = jax.lax.while_loop(lambda left_carry: left_carry[0] > 0, blocks, (count, carry))
         chains = _probe(sampler, keys, carry, due & (carry.draws % limits.probe_every == 0))
         carry = carry._replace(chains=chains, draws=carry.draws + due.astype(jnp.int32))
         row = _rows(collector, carry)
@@ -200,12 +203,6 @@ def _advance(
         return carry, rows
 
     return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
-
-
-def one_step(sampler: AbstractSampler, keys: Keys, carry: Carry) -> Chain:
-    """The first chain after one step."""
-    chain = jax.tree.map(lambda leaf: leaf[0] if jnp.ndim(leaf) else leaf, carry.chains)
-    return _advance_chain(sampler, keys.steps[0], chain)
 
 
 def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
@@ -243,17 +240,18 @@ def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
     )
 
 
-def _judge(limits: Limits, chain: Chain, before: Phase) -> Chain:
-    """Whether a chain is still in order; if not, it is put back to where it was at most `_BLOCK` steps ago.
+def _judge(limits: Limits, look: Array, chain: Chain) -> Chain:
+    """Whether a chain is still in order, if this is the time to look; one that is not is parked at its anchor.
 
-    What fails stays failed for the rest of a block: NaN and infinity do not go away. Its draws are blank. Only the
-    phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select.
+    NaN and infinity do not go away, so that they are found later as well. The draws of a failed chain are blank. Only
+    the phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select.
     """
     phase = chain.state.phase
     bounded = _tree.max_abs(phase.position).astype(jnp.float32) < limits.divergence
     outcome = jnp.where(_tree.all_finite(phase), jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
-    status = jnp.where(chain.status == Status.ok, outcome, chain.status).astype(jnp.int32)
-    held = _tree.where(status == Status.ok, phase, before)
+    status = jnp.where(look & (chain.status == Status.ok), outcome, chain.status).astype(jnp.int32)
+    rest = _tree.zeros_like(phase)._replace(position=chain.anchor)
+    held = _tree.where(status == Status.ok, phase, rest)
     return chain._replace(state=chain.state._replace(phase=held), status=status)
 
 

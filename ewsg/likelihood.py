@@ -11,7 +11,7 @@ from typing import Any, cast
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr, subjaxprs
+from jax.extend.core import Jaxpr, jaxprs_in_params
 from jaxtyping import Array, Float
 
 from ._compiler import stored
@@ -51,9 +51,13 @@ class AbstractLikelihood(eqx.Module):
         return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
 
     def datum_bytes(self, params: Position, data: Batch) -> int:
-        """The size of everything that is computed on the way to ℓ of one datum: what a datum of a batch takes."""
-        datum = jax.tree.map(lambda leaf: leaf[0], data)
-        return max(1, _bytes(jax.make_jaxpr(self)(params, datum).jaxpr))
+        """What one more datum adds to the size of everything that is computed for a batch."""
+
+        def size(count: int) -> int:
+            batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape[1:]), leaf.dtype), data)
+            return _bytes(jax.make_jaxpr(self.values)(params, batch).jaxpr)
+
+        return max(1, size(2) - size(1))
 
 
 class PerDatum(AbstractLikelihood):
@@ -74,7 +78,10 @@ def _in_order(gradient: Array) -> Array:
 
 
 def _bytes(jaxpr: Jaxpr) -> int:
-    """The size of everything that a function computes on its way."""
-    shapes = [cast(Any, var.aval) for eqn in jaxpr.eqns for var in eqn.outvars]
-    own = sum(shape.size * shape.dtype.itemsize for shape in shapes)
-    return own + sum(_bytes(inner) for inner in subjaxprs(jaxpr))
+    """The size of everything that a function computes on its way; every turn of a `scan` counts, of a `while` one."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        shapes = [cast(Any, var.aval) for var in eqn.outvars]
+        inner = sum(_bytes(body) for body in jaxprs_in_params(eqn.params))
+        total += sum(shape.size * shape.dtype.itemsize for shape in shapes) + inner * eqn.params.get("length", 1)
+    return total

@@ -22,9 +22,10 @@ _WHY = "the posterior is a sum over data in which each datum has a term of its o
 
 
 def cross_entropy(logits: Float[Array, " k"], label: Int[Array, ""]) -> Float[Array, ""]:
-    """−log softmax(logits)[label]: minus the log-likelihood of one classified datum."""
-    chosen = jax.nn.one_hot(label, logits.shape[-1], dtype=logits.dtype)
-    return jax.nn.logsumexp(logits) - jnp.dot(chosen, logits)
+    """−log softmax(logits)[label]: minus the log-likelihood of one classified datum; NaN if the label is no class."""
+    chosen = jnp.arange(logits.shape[-1]) == label
+    value = jax.nn.logsumexp(logits) - jnp.sum(jnp.where(chosen, logits, 0))
+    return jnp.where(jnp.any(chosen), value, jnp.nan)
 
 
 def standard_normal(params: Position) -> Float[Array, ""]:
@@ -41,10 +42,15 @@ def parameters(module: Any) -> dict[str, Array]:
     """
     nnx = _nnx(module)
     if nnx is not None:
-        return {_name(path): variable[...] for path, variable in _nnx_parts(nnx, module)[1].items()}
-    trained, _ = eqx.partition(module, eqx.is_inexact_array)
-    named = jax.tree_util.tree_leaves_with_path(trained)
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in named}
+        named = [(_name(path), variable[...]) for path, variable in _nnx_parts(nnx, module)[1].items()]
+    else:
+        trained, _ = eqx.partition(module, eqx.is_inexact_array)
+        leaves = jax.tree_util.tree_leaves_with_path(trained)
+        named = [(jax.tree_util.keystr(path, simple=True, separator="."), leaf) for path, leaf in leaves]
+    names = [name for name, _ in named]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InputError(f"two parameters of the module have the name {twice.pop()!r}: rename one")
+    return dict(named)
 
 
 def restore(module: Any, params: Position) -> Any:
@@ -194,9 +200,9 @@ def _has_dropout(remedy: str) -> InputError:
     )
 
 
-def check_datum(module: Any, loss: Callable, datum: Any) -> None:
-    """Refuse a module that cannot take a row of the data, or a loss that is not one real number."""
-    x, target = datum
+def check_data(module: Any, loss: Callable, data: Any) -> None:
+    """Refuse a module that cannot take a row of the data, a loss that is not one real number, labels of no class."""
+    x, target = jax.tree.map(lambda leaf: leaf[0], data)
     try:
         output = jax.eval_shape(function_of(module), parameters(module), x)
     except Exception as error:
@@ -210,4 +216,16 @@ def check_datum(module: Any, loss: Callable, datum: Any) -> None:
         raise InputError(
             f"loss(output, target) of one datum must return one real scalar, not {shape}: it is minus the "
             "log-likelihood, summed over the entries of the target"
+        )
+    if loss is cross_entropy:
+        _check_labels(data[1], output.shape[-1])
+
+
+def _check_labels(labels: Any, classes: int) -> None:
+    if jnp.ndim(labels) != 1 or not jnp.issubdtype(jnp.asarray(labels).dtype, jnp.integer):
+        raise InputError("the targets of cross_entropy must be whole numbers, one for each input")
+    least, most = int(jnp.min(labels)), int(jnp.max(labels))
+    if least < 0 or most >= classes:
+        raise InputError(
+            f"labels run from {least} to {most}, but the module has {classes} outputs: classes are 0 to {classes - 1}"
         )

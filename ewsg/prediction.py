@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ._component import check_count
+from ._convolution import fast_here
 from ._types import Batch, Position
 from .collect import AbstractCollector
 from .errors import InputError
@@ -149,7 +150,7 @@ class Predictive(AbstractCollector):
         return {"mean": mean, "variance": square / (count - 1).astype(square.dtype), "draws": count}
 
     def _probabilities(self, position: Position) -> Float[Array, "n k"]:
-        logits = jax.lax.map(functools.partial(self.function, position), self.inputs, batch_size=self.block)
+        logits = jax.lax.map(functools.partial(fast_here(self.function), position), self.inputs, batch_size=self.block)
         return jax.nn.softmax(logits)
 
 
@@ -172,6 +173,8 @@ def score(prediction: Prediction, labels: np.ndarray) -> Score:
     found, labels = prediction.probabilities, np.asarray(labels)
     if labels.shape != found.shape[:1] or not np.issubdtype(labels.dtype, np.integer):
         raise InputError(f"labels must be {found.shape[0]} whole numbers, one for each row, not shape {labels.shape}")
+    if labels.min() < 0 or labels.max() >= found.shape[1]:
+        raise InputError(f"labels run from {labels.min()} to {labels.max()}: classes are 0 to {found.shape[1] - 1}")
     rows = np.arange(len(labels))
     right = found.argmax(1) == labels
     truth = np.zeros_like(found)

@@ -192,16 +192,19 @@ def _run(
     carry, keys, limits = before.checkpoint
     record = Record(collector, carry, plan, before)
     mesh = _devices.mesh(before.settings["num_chains"], devices)
-    if mesh is not None:
-        _devices.check(_loop.one_step, sampler, keys, carry)
-    sampler = _devices.place(sampler, _loop.SAME, mesh)
+    sampler, collector = _devices.place((sampler, collector), _loop.SAME, mesh)
     keys = _devices.place(keys, _loop.EACH, mesh)
     carry = _devices.place(carry, _loop.CARRY_SPECS, mesh)
     rows = _devices.place(record.empty_rows(), _loop.ROWS_SPECS, mesh)
 
+    def chunk(first: int, num_draws: int, partial: bool) -> _loop.Chunk:
+        ends = not partial or done + first in (plan.discard, plan.num_steps)
+        counts = (jnp.int32(count) for count in (first, num_draws, plan.thin))
+        return _loop.Chunk(*counts, partial=jnp.array(partial), ends=jnp.array(ends))
+
     def advanced(first: int, num_draws: int, partial: bool) -> tuple[_loop.Carry, Any]:
-        chunk = _loop.Chunk(jnp.int32(first), jnp.int32(num_draws), jnp.int32(plan.thin), jnp.array(partial))
-        return jax.block_until_ready(_loop.advance(sampler, collector, keys, carry, rows, chunk, limits, mesh))
+        arguments = sampler, collector, keys, carry, rows, chunk(first, num_draws, partial), limits
+        return jax.block_until_ready(_loop.advance(*arguments, mesh))
 
     def snapshot() -> Run:
         cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)
@@ -209,10 +212,12 @@ def _run(
 
     with _interrupt.deferred() as interrupted, _progress.bar(plan.num_steps, progress) as update:
         clock = time.perf_counter()
+        done = int(carry.step)
+        if mesh is not None:
+            _devices.check(_loop.steps, sampler, collector, keys, carry, rows, chunk(0, 0, False), limits)
         carry, rows = advanced(0, 0, False)
         compile_seconds = time.perf_counter() - clock
         began = saved = time.perf_counter()
-        done = int(carry.step)
         quota, text = 8, ""
         while done < plan.num_steps and not interrupted():
             first, num_draws, partial = next_chunk(plan, done, int(carry.since), quota, record.room)

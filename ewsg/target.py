@@ -79,7 +79,7 @@ class Target(eqx.Module):
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InputError("data of a module must be a pair (inputs, targets), each with one row a datum")
         target = cls(likelihood, log_prior or modules.standard_normal, tuple(data))
-        modules.check_datum(module, loss, jax.tree.map(lambda leaf: leaf[0], target.data.arrays))
+        modules.check_data(module, loss, target.data.arrays)
         return target
 
     def __hash__(self) -> int:  # by identity, so that users can jit its methods

@@ -91,6 +91,35 @@ def test_what_is_not_known_stays():
     assert_same(rewritten(overlapping), overlapping, x[0])
 
 
+def test_derivatives_of_its_own_stay():
+    """A rule that a user gave to a function with a convolution in it is not differentiated through."""
+    x, w = normal(0, (1, 1, 5)), normal(1, (1, 1, 3))
+
+    def square(w):
+        return jnp.sum(jax.lax.conv(x, w, (1,), "VALID") ** 2)
+
+    backward = jax.custom_vjp(square)
+    backward.defvjp(lambda w: (square(w), None), lambda _, g: (7 * g * jnp.ones_like(w),))
+    forward = jax.custom_jvp(square)
+    forward.defjvp(lambda primals, tangents: (square(*primals), 5 * jnp.sum(tangents[0])))
+    for function, slope in ((backward, 7), (forward, 5)):
+        np.testing.assert_array_equal(jax.grad(rewritten(lambda w, f=function: f(w)))(w), slope * np.ones((1, 1, 3)))
+
+
+def test_a_checkpoint_stays_one():
+    x = normal(0, (1, 1, 6))
+
+    def layer(w):
+        return jnp.sum(jnp.sin(jax.lax.conv(x, w, (1,), "VALID")))
+
+    w = normal(1, (1, 1, 3))
+    saved = jax.checkpoint(layer, policy=jax.checkpoint_policies.nothing_saveable)
+    text = primitives(rewritten(saved), w)
+    assert "nothing_saveable" in text
+    assert "conv_general_dilated" not in text
+    np.testing.assert_allclose(jax.grad(rewritten(saved))(w), jax.grad(layer)(w), rtol=1e-5)
+
+
 def test_a_function_without_convolutions_is_called_as_it_is():
     calls = []
 

@@ -48,7 +48,11 @@ for name, method in methods.items():
 moments = ewsg.sample(target, *methods["paired"], num_steps=50, devices=2, collect=ewsg.collect.Moments(), **options)
 kept = ewsg.sample(target, *methods["paired"], num_steps=50, collect=ewsg.collect.Moments(), **options)
 found["same moments"] = bool(np.array_equal(moments.collected.mean, kept.collected.mean))
-for name, change in {"odd": {"num_chains": 5}, "factorised": {}}.items():
+def factor(theta):
+    return jnp.linalg.cholesky(jnp.eye(2) * (1 + theta @ theta))
+
+
+for name, change in {"odd": {"num_chains": 5}, "factorised": {}, "collected": {"collect": factor}}.items():
     method = ewsg.CovarianceFriction(ewsg.Exponential(2, 1)) if name == "factorised" else methods["paired"][0]
     try:
         ewsg.sample(target, method, methods["paired"][1], num_steps=30, devices=2, **options | change)
@@ -67,7 +71,8 @@ def test_two_devices_give_the_draws_of_one(tmp_path):
     counts = {key: value for key, value in found.items() if not isinstance(value, bool)}
     names = ("paired", "reshuffled", "carried")
     expected = {f"{name}, compiled": 1 for name in names} | {f"{name}, shared by": 2 for name in names}
-    assert "factorises matrices (eigh" in counts.pop("factorised")
+    assert "where steps factorise matrices (eigh" in counts.pop("factorised")
+    assert "where steps factorise matrices (cholesky" in counts.pop("collected")
     assert counts.pop("odd") == "num_chains=5 cannot be shared by devices=2: take a multiple of it"
     assert counts == expected | {"devices": 2}
     assert [key for key, value in found.items() if value is False] == []

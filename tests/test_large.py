@@ -83,3 +83,17 @@ def test_memory_of_a_batch_is_bounded_by_what_a_datum_takes(monkeypatch):
     np.testing.assert_allclose(small.log_density(start()), density, rtol=1e-5)
     found = small.full_force(start())
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), found, force)
+
+
+def test_what_a_datum_takes_counts_turns_of_a_scan_and_not_the_parameters():
+    def recurrent(theta, row):
+        return jnp.sum(jax.lax.scan(lambda h, x: (jnp.tanh(h * theta + x), None), jnp.zeros(10), row)[0])
+
+    likelihood = ewsg.Target(recurrent, None, np.ones((3, 50), np.float32)).likelihood
+    assert 50 * 3 * 40 <= likelihood.datum_bytes(jnp.ones(10), np.ones((3, 50), np.float32)) < 50 * 10 * 40
+
+    def wide(theta, row):
+        return jnp.sum(jnp.exp(theta)) * row
+
+    likelihood = ewsg.Target(wide, None, np.ones(3, np.float32)).likelihood
+    assert likelihood.datum_bytes(jnp.ones(10_000), np.ones(3, np.float32)) < 100

@@ -262,3 +262,20 @@ def test_cross_entropy():
     logits = jnp.array([0.3, -1.0, 2.0])
     exact = -np.log(np.exp(2.0) / np.exp(np.array([0.3, -1.0, 2.0])).sum())
     assert float(cross_entropy(logits, jnp.int32(2))) == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 3], [0, 1, -1]])
+def test_labels_that_are_no_classes_are_refused(labels):
+    module = eqx.nn.Linear(2, 3, key=jax.random.key(0))
+    data = np.ones((3, 2), np.float32), np.array(labels)
+    with pytest.raises(
+        InputError, match=r"labels run from -?\d to \d, but the module has 3 outputs: classes are 0 to 2"
+    ):
+        ewsg.Target.from_module(module, ewsg.modules.cross_entropy, data)
+
+
+def test_cross_entropy_of_impossible_classes():
+    logits = jnp.array([-jnp.inf, 0.0])
+    assert float(ewsg.modules.cross_entropy(logits, jnp.array(1))) == 0
+    assert float(ewsg.modules.cross_entropy(logits, jnp.array(0))) == np.inf
+    assert np.isnan(float(ewsg.modules.cross_entropy(logits, jnp.array(2))))

@@ -128,3 +128,10 @@ def test_wrong_input_is_refused():
         predict(logits, DRAWS, INPUTS, block=0)
     with pytest.raises(InputError, match="collected no prediction"):
         prediction.collected(ewsg.Run(None, {}, np.array(["ok"]), None, {}))
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_labels_that_are_no_classes_are_refused(label):
+    found = predict(logits, DRAWS, INPUTS)
+    with pytest.raises(InputError, match=r"labels run from -?\d to \d: classes are 0 to 2"):
+        score(found, np.where(np.arange(23) == 4, label, LABELS))

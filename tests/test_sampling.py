@@ -50,6 +50,19 @@ def test_thinning_discarding_and_chunking_do_not_change_the_chain(gaussian, monk
         np.testing.assert_array_equal(chunked.stats[name], values)
 
 
+def test_chunking_does_not_change_which_chains_fail(gaussian, monkeypatch):
+    """With a limit that chains cross and come back from: when they are looked at is the plan's, not the clock's."""
+    options = {"num_chains": 64, "num_steps": 200, "discard": 70, "thin": 65, "divergence_limit": 0.45}
+    whole = run(gaussian, **options)
+    assert 5 < np.sum(whole.status == "diverged") < 60
+    for quota in (1, 7):
+        monkeypatch.setattr(sampling, "_next_quota", lambda taken, seconds, _, quota=quota: quota)
+        cut = run(gaussian, **options)
+        np.testing.assert_array_equal(cut.status, whole.status)
+        np.testing.assert_array_equal(cut.draws, whole.draws)
+        jax.tree.map(np.testing.assert_array_equal, cut.stats, whole.stats)
+
+
 def test_next_chunk_covers_every_plan():
     """Whatever the quota and the room, the chunks take each step once and keep each draw once."""
     rng = np.random.default_rng(0)

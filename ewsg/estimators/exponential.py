@@ -62,7 +62,8 @@ class Exponential(AbstractMinibatch):
         replace: draw minibatches with or without replacement.
         evaluate: how the M + 1 forces are computed: "unrolled" one after the other, "stacked" all at once in
             O((M + 1)·d) memory, "streamed" in a loop that keeps two, O(d) memory; the chain is the same. "auto"
-            unrolls up to M = 3, else stacks while (M + 1)·d is at most a million, else streams.
+            unrolls up to M = 3 if d is under 4,096, else stacks while (M + 1)·d is at most a million, else unrolls or
+            streams.
     """
 
     batch_size: int = eqx.field(static=True)
