@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax.extend.core import Jaxpr, subjaxprs
+from jax.extend.core import Jaxpr
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ._component import check_count
+from ._jaxpr import bodies
 from .errors import InputError
 
 AXIS = "chains"
@@ -40,7 +41,7 @@ def check(steps: Callable, *args: Any) -> None:
 
 def _factorisations(jaxpr: Jaxpr) -> list[str]:
     names = {eqn.primitive.name for eqn in jaxpr.eqns} & _FACTORISATIONS
-    return sorted(names.union(*(_factorisations(inner) for inner in subjaxprs(jaxpr))))
+    return sorted(names.union(*(_factorisations(body) for eqn in jaxpr.eqns for body in bodies(eqn))))
 
 
 def place(tree: Any, specs: Any, mesh: Mesh | None) -> Any:

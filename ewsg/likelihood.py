@@ -11,12 +11,13 @@ from typing import Any, cast
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr, jaxprs_in_params
+from jax.extend.core import Jaxpr
 from jaxtyping import Array, Float
 
 from ._compiler import stored
 from ._component import as_module
 from ._convolution import fast_here
+from ._jaxpr import bodies
 from ._types import Batch, Position
 
 _LARGE = 4096
@@ -82,6 +83,6 @@ def _bytes(jaxpr: Jaxpr) -> int:
     total = 0
     for eqn in jaxpr.eqns:
         shapes = [cast(Any, var.aval) for var in eqn.outvars]
-        inner = sum(_bytes(body) for body in jaxprs_in_params(eqn.params))
+        inner = sum(_bytes(body) for body in bodies(eqn))
         total += sum(shape.size * shape.dtype.itemsize for shape in shapes) + inner * eqn.params.get("length", 1)
     return total
