@@ -39,11 +39,12 @@ def assert_same(one, other, *args):
     tangents = tuple(normal(10 + k, arg.shape) for k, arg in enumerate(args))
     places = tuple(range(len(args)))
     for of in (
-        lambda f: f(*args),
-        lambda f: jax.grad(lambda *a: jnp.sum(jnp.sin(f(*a))), places)(*args),
-        lambda f: jax.jvp(f, args, tangents)[1],
+        lambda f: f,
+        lambda f: jax.grad(lambda *a: jnp.sum(jnp.sin(f(*a))), places),
+        lambda f: lambda *a: jax.jvp(f, a, tangents)[1],
     ):
-        pairs = zip(*(jax.tree.leaves(jax.jit(of, static_argnums=0)(f)) for f in (one, other)), strict=True)
+        # Arrays are arguments, not constants: jaxlib 0.8.0 folds a constant convolution to wrong numbers.
+        pairs = zip(*(jax.tree.leaves(jax.jit(of(f))(*args)) for f in (one, other)), strict=True)
         for ours, theirs in pairs:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * float(jnp.abs(theirs).max()))
 
