@@ -43,7 +43,7 @@ _B = Task("B covertype x10, SGHMC", "logistic", 10, 11_620, 50, 1e-3, 100.0)
 _B100 = dataclasses.replace(_B, name="B covertype x100, SGHMC", chains=100, steps=1_200)
 _WIDE = dataclasses.replace(_B, name="B covertype x10, SGHMC b = 100", batch=100, steps=4_000)
 _C = Task("C mnist mlp, SGHMC", "mlp", 1, 600, 100, 8e-5, 24.0)
-_D = Task("D mnist cnn, SGHMC", "cnn", 1, 20, 100, 8e-5, 24.0)
+_D = Task("D mnist cnn, SGHMC", "cnn", 1, 20, 100, 3e-4, 24.0)
 
 TASKS = {
     "A": _A,
