@@ -20,7 +20,7 @@ from .target import Target
 
 
 class Status(IntEnum):
-    """What became of a chain."""
+    """What became of a chain: what it was when it was looked at, so that a fast explosion may end as `nonfinite`."""
 
     ok = 0
     nonfinite = 1

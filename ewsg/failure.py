@@ -14,9 +14,10 @@ _PROBED_DATA = 10_000
 def likely_cause(sampler: AbstractSampler, position: Position) -> str:
     """One or two sentences: the cause, and what to do."""
     target = sampler.target
-    count = min(target.num_data, _PROBED_DATA)
+    start = jax.tree.map(jnp.asarray, position)
+    count = target.block(start, min(target.num_data, _PROBED_DATA))
     indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
-    largest = float(_loop.curvature(target, jax.tree.map(jnp.asarray, position), indices, jax.random.key(0)))
+    largest = float(_loop.curvature(target, start, indices, jax.random.key(0)))
     limit = sampler.stability(largest)
     if limit is None:
         return "The density is not finite where the chain went: check log_likelihood and log_prior far from the mode."

@@ -316,7 +316,7 @@ def test_ewsg_vr_on_the_papers_gaussian(gaussian, centres):
     plain = ewsg.Exponential(1, 1)
     eigenvalues = np.linalg.eigvalsh(50**2 * np.cov(centres.T, bias=True))
     assert np.all(0.05 * (10 + 0.05 / 2 * eigenvalues) > 2 + 0.05**2 * 50 / 2)
-    assert outcome(CovarianceFriction(plain), 0.05, chains=50) == {"diverged"}
+    assert outcome(CovarianceFriction(plain), 0.05, chains=50) <= {"diverged", "nonfinite"}
     # From Alg. 1 and 2 written in NumPy, 10,000 and 40,000 chains; plain EWSG at h = 0.05 has 0.93 (test_gaussian.py).
     for estimator, h, reference in (
         (CovarianceFriction(plain, bound=1.0), 0.05, 0.2448),

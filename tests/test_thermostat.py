@@ -205,13 +205,13 @@ def test_compiled_equals_eager(gaussian, per_coordinate):
 def test_stability_limit(round_target):
     """λ = 40, A = 4: h²·40 + 8h = 4 at h = 0.2317; just below it chains stay, just above they run away."""
     limit = (np.sqrt(4.0**2 + 4 * 40) - 4.0) / 40
-    for factor, status in ((0.97, "ok"), (1.03, "diverged")):
+    for factor, ends in ((0.97, {"ok"}), (1.03, {"diverged", "nonfinite"})):  # which, depends on how fast it explodes
         integrator = Thermostat(factor * limit, 4.0, 1e-6, inertia=1e8)
         ratio, condition = integrator.stability(40.0)
         assert float(ratio) == pytest.approx(factor, rel=1e-5)
         assert "λ_max" in condition
         run = ewsg.sample(round_target, ewsg.Full(), integrator, init=jnp.ones(2), num_steps=1000, num_chains=2)
-        assert set(run.status) == {status}
+        assert set(run.status) <= ends
 
 
 @pytest.mark.parametrize(
