@@ -20,7 +20,10 @@ def likely_cause(sampler: AbstractSampler, position: Position) -> str:
     largest = float(_loop.curvature(target, start, indices, jax.random.key(0)))
     limit = sampler.stability(largest)
     if limit is None:
-        return "The density is not finite where the chain went: check log_likelihood and log_prior far from the mode."
+        return (
+            "The chain met a place that is too steep for it, or where the density is not finite. Lower the step size, "
+            "if it has one, or check log_likelihood and log_prior far from the mode."
+        )
     excess, condition = float(limit[0]), limit[1]
     if np.isfinite(excess) and excess > 1:
         return (

@@ -14,6 +14,7 @@ from conftest import gaussian_log_likelihood
 import ewsg
 from ewsg import _record, sampling
 from ewsg._record import Plan, next_chunk
+from ewsg.integrators.base import AbstractIntegrator
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.01, friction=5.0)
 
@@ -226,6 +227,14 @@ def test_diverging_chain_is_frozen_named_and_kept_out(gaussian):
     assert "3 of 3 chains ran away" in text
     assert "step_size · λ_max < friction" in text
     assert "12 times" in text or "13 times" in text
+
+
+def test_chains_of_an_integrator_without_a_known_limit_fail_with_a_sentence(gaussian, monkeypatch):
+    """A user's integrator need not say when it is stable: its failed run is still a result."""
+    monkeypatch.setattr(ewsg.Underdamped, "stability", AbstractIntegrator.stability)
+    found = run(gaussian, integrator=ewsg.Underdamped(step_size=0.5, friction=2.0), num_steps=300)
+    assert not found.ok.any()
+    assert "Lower the step size" in str(found.summary())
 
 
 def test_one_bad_chain_does_not_mix_into_results(centres):

@@ -84,6 +84,7 @@ class AbstractIntegrator(Component):
     def in_sum_units(self, num_data: int) -> Self:
         """The same dynamics with its settings meant for ∇V, the sum over data, at temperature T."""
 
-    def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
-        """(h·λ_max over its limit, the condition in words), for a constant step size in sum units."""
-        raise NotImplementedError
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
+        """(h·λ_max over its limit, the condition in words), for a constant step size in sum units; None if unknown."""
+        del curvature
+        return None
