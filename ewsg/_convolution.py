@@ -7,10 +7,9 @@ chains the kernels become grouped convolutions, slower still. A convolution is a
 
 and a maximum over windows that do not overlap is one over an axis of a reshaped array. `rewritten` follows a function's
 jaxpr and puts these in the place of the two primitives; whatever it does not know stays as it is. The values are the
-same up to rounding; where a window's maximum is attained twice, the gradient is shared instead of given to the first.
+same up to rounding. The maximum and the sum over patches have derivatives written for the order of their memory.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -19,6 +18,8 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
 from jaxtyping import Array
+
+from ._compiler import stored
 
 _CALLS = ("jit", "pjit", "closed_call")
 _CHECKPOINTS = ("checkpoint", "remat2", "remat")
@@ -133,29 +134,62 @@ def _convolved(
     preferred_element_type: Any,
     **_: Any,
 ) -> Array:
-    """A convolution as one product with the patches of its input, gathered offset by offset."""
+    """A convolution as one product with the patches of its input, gathered axis by axis: k + k slices, not k · k."""
     spec = dimension_numbers
     x = jnp.transpose(x, (spec.lhs_spec[0], *spec.lhs_spec[2:], spec.lhs_spec[1]))
     w = jnp.transpose(w, (*spec.rhs_spec[2:], spec.rhs_spec[1], spec.rhs_spec[0]))
     x = jax.lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), *((low, high, 0) for low, high in padding), (0, 0, 0)))
     kernel = w.shape[:-2]
-    geometry = tuple(zip(x.shape[1:-1], kernel, window_strides, rhs_dilation, strict=True))
-    counts = tuple((length - (k - 1) * dilation - 1) // stride + 1 for length, k, stride, dilation in geometry)
-    pieces = []
-    for offset in itertools.product(*map(range, kernel)):
-        starts = [o * dilation for o, dilation in zip(offset, rhs_dilation, strict=True)]
-        ends = [a + (c - 1) * s + 1 for a, c, s in zip(starts, counts, window_strides, strict=True)]
-        pieces.append(jax.lax.slice(x, (0, *starts, 0), (x.shape[0], *ends, x.shape[-1]), (1, *window_strides, 1)))
-    patches = jnp.concatenate(pieces, -1)
+    patches = x
+    for axis in reversed(range(1, len(kernel) + 1)):
+        k, stride, dilation = kernel[axis - 1], window_strides[axis - 1], rhs_dilation[axis - 1]
+        last = x.shape[axis] - (k - 1) * dilation
+        shifted = [jax.lax.slice_in_dim(patches, j * dilation, j * dilation + last, stride, axis) for j in range(k)]
+        patches = jnp.concatenate(shifted, -1)
     rows = w.reshape(math.prod(kernel) * w.shape[-2], w.shape[-1])
     y = jnp.matmul(patches, rows, precision=precision, preferred_element_type=preferred_element_type)
     order = (spec.out_spec[0], *spec.out_spec[2:], spec.out_spec[1])
-    return jnp.transpose(y, tuple(order.index(axis) for axis in range(len(order))))
+    return jnp.transpose(_stored_derivative(y), tuple(order.index(axis) for axis in range(len(order))))
+
+
+@jax.custom_jvp
+def _stored_derivative(y: Array) -> Array:
+    """y; its cotangent is written in this order before it is turned round for the product with the patches."""
+    return y
+
+
+@_stored_derivative.defjvp
+def _stored_derivative_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return primals[0], stored(tangents[0])
 
 
 def _pooled(x: Array, *, window_dimensions: Sequence[int], **_: Any) -> Array:
-    """The maximum over windows side by side; what does not fill a window is left out, as there."""
-    counts = [length // size for length, size in zip(x.shape, window_dimensions, strict=True)]
-    x = jax.lax.slice(x, [0] * x.ndim, [c * s for c, s in zip(counts, window_dimensions, strict=True)])
-    split = [length for pair in zip(counts, window_dimensions, strict=True) for length in pair]
-    return jnp.max(x.reshape(split), axis=tuple(range(1, len(split), 2)))
+    """The maximum over windows side by side; what does not fill a window is left out, as there.
+
+    Axes that are not pooled (channels) go last, where `_convolved` has them: no kernel then reads across its memory.
+    """
+    order = sorted(range(x.ndim), key=lambda axis: window_dimensions[axis] == 1)
+    x, window = jnp.transpose(x, order), [window_dimensions[axis] for axis in order]
+    counts = [length // size for length, size in zip(x.shape, window, strict=True)]
+    x = jax.lax.slice(x, [0] * x.ndim, [c * s for c, s in zip(counts, window, strict=True)])
+    split = [length for pair in zip(counts, window, strict=True) for length in pair]
+    return jnp.transpose(_window_maxima(x.reshape(split)), [order.index(axis) for axis in range(x.ndim)])
+
+
+@jax.custom_jvp
+def _window_maxima(x: Array) -> Array:
+    """The maximum over every second axis; its derivative belongs to the first entry that attains it."""
+    return jnp.max(x, axis=tuple(range(1, x.ndim, 2)))
+
+
+@_window_maxima.defjvp
+def _window_maxima_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (x,), (tangent,) = primals, tangents
+    maximum = _window_maxima(x)
+    axes = tuple(range(1, x.ndim, 2))
+    window = [x.shape[axis] for axis in axes]
+    places = jnp.expand_dims(jnp.arange(math.prod(window), dtype=jnp.int32).reshape(window), range(0, x.ndim, 2))
+    attained = x >= jnp.expand_dims(maximum, axes)
+    first = jnp.min(jnp.where(attained, places, math.prod(window)), axis=axes)
+    chosen = places == jnp.expand_dims(stored(first), axes)
+    return maximum, stored(jnp.sum(jnp.where(chosen, tangent, 0), axis=axes))
