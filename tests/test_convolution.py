@@ -78,6 +78,34 @@ def test_pooling_is_a_maximum_of_a_reshaped_array(length):
     assert_same(rewritten(pool), pool, x)
 
 
+def test_the_gradient_of_a_maximum_attained_twice_goes_to_the_first_as_in_jax():
+    pool = eqx.nn.MaxPool2d(2, 2)
+    x = jax.random.randint(jax.random.key(0), (3, 8, 8), 0, 3).astype(jnp.float32)
+    assert_same(rewritten(pool), pool, x)
+    gradient = jax.grad(lambda x: jnp.sum(rewritten(pool)(x)))(jnp.zeros((1, 2, 2)))
+    np.testing.assert_array_equal(gradient, [[[1, 0], [0, 0]]])
+
+
+def test_a_window_with_nan_is_nan():
+    x = normal(0, (1, 4, 4)).at[0, 1, 2].set(jnp.nan)
+    np.testing.assert_array_equal(jnp.isnan(rewritten(eqx.nn.MaxPool2d(2, 2))(x)), [[[False, True], [False, False]]])
+
+
+def test_second_derivatives():
+    pool = eqx.nn.MaxPool2d(2, 2)
+
+    def function(x, w):
+        return jnp.sum(pool(jnp.tanh(jax.lax.conv(x, w, (1, 1), "VALID"))[0]) ** 3)
+
+    x, w, direction = normal(0, (1, 2, 6, 6)), normal(1, (3, 2, 3, 3)), normal(2, (3, 2, 3, 3))
+
+    def product(f):
+        return lambda x, w: jax.jvp(lambda w: jax.grad(f, 1)(x, w), (w,), (direction,))[1]
+
+    ours, theirs = (jax.jit(product(f))(x, w) for f in (rewritten(function), function))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4 * float(jnp.abs(theirs).max()))
+
+
 def test_what_is_not_known_stays():
     x = normal(0, (1, 4, 6, 6))
 

@@ -214,7 +214,8 @@ def test_fast_keys_serve_all_of_jax_random():
 def test_normal_is_the_quantile_of_its_word():
     edges = np.array([0, 1, 2, 3, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], np.uint32)
     spread = np.random.default_rng(14).integers(0, 2**32, 200_000, dtype=np.uint32)
-    words = np.concatenate([edges, spread])
+    tails = (2 ** np.random.default_rng(15).uniform(1, 32, 20_000)).astype(np.uint32)
+    words = np.concatenate([edges, spread, tails])
     exact = -ndtri(((words >> 1) + 0.5) * 2.0**-32) * np.where(words & 1, -1, 1)
     found = np.asarray(_normal.normal(jnp.asarray(words)), np.float64)
     np.testing.assert_allclose(found, exact, rtol=3e-6, atol=3e-7)
