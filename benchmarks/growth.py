@@ -1,6 +1,7 @@
 """How the time of a step grows with the number of data, the batch, the dimension and the chains; and memory.
 
     python benchmarks/growth.py [--out FOLDER] [--sweeps data batch ...]
+    python benchmarks/growth.py --profile data      # the kernels of a step at both ends of a sweep
 
 One core, the processor's seconds. The time of a step is the slope between a short and a long run of the same compiled
 loop, the median of several turns; the exponent is the slope of log time over log size, from the size at which the fixed
@@ -72,6 +73,13 @@ def work(settings: dict) -> dict:
     """Seconds of a step and the peak of memory; in a process of its own."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     run = runner(settings)
+    if "profile" in settings:
+        import profile_loop
+
+        steps = settings["profile"]
+        run(steps)
+        profile_loop.show(profile_loop.kernels(lambda: run(steps), steps)[:8])
+        return {}
     run(1)
     begin = run(1)
     short = 16
@@ -85,13 +93,16 @@ def work(settings: dict) -> dict:
     return {"seconds": sorted(found)[_TURNS // 2], "least": min(found), "steps": long, "peak_bytes": peak}
 
 
-def measure(sweep: str, size: int) -> dict:
-    """One point of a sweep."""
+def measure(sweep: str, size: int, **options: int) -> dict:
+    """One point of a sweep; with profile=STEPS what the profiler saw is shown instead."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = problem(sweep, size, Path(folder))
+        settings = problem(sweep, size, Path(folder)) | options
         command = [sys.executable, __file__, "--worker", json.dumps(settings)]
         answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return {"size": size, **json.loads(answer.splitlines()[-1])}
+    *lines, last = answer.splitlines()
+    if lines:
+        print(f"{sweep} {size:,}", *lines, sep="\n", flush=True)
+    return {"size": size, **json.loads(last)}
 
 
 def exponent(points: list[dict], start: float) -> float:
@@ -124,10 +135,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=HERE / "build" / "growth")
     parser.add_argument("--sweeps", nargs="+", default=list(SWEEPS), choices=list(SWEEPS))
+    parser.add_argument("--profile", choices=list(SWEEPS))
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         print(json.dumps(work(json.loads(options.worker))))
+        return
+    if options.profile:
+        for size in (SWEEPS[options.profile][1][0], SWEEPS[options.profile][1][-1]):
+            measure(options.profile, size, profile=1_000)
         return
     from ewsg.outputs import Folder
 

@@ -14,33 +14,45 @@ import os
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from tasks import TASKS
+
+
+def kernels(run: Callable[[], object], count: int) -> list[tuple[float, float, str]]:
+    """(microseconds a step, times a step, name) of the kernels of a run of `count` steps that has been compiled."""
+    import jax
+
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            run()
+        file = next(Path(folder).glob("**/*.trace.json.gz"))
+        events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    found = collections.defaultdict(list)
+    for event in events:
+        if event.get("ph") == "X" and not event["name"].startswith(("$", "Pjit", "Thunk", "Common")):
+            found[event["name"]].append(event.get("dur", 0.0))
+    rows = [(statistics.median(d) * len(d) / count, len(d) / count, k) for k, d in found.items() if len(d) >= count]
+    return sorted(rows, reverse=True)
+
+
+def show(rows: list[tuple[float, float, str]]) -> None:
+    """The largest kernels, a line each."""
+    for microseconds, often, kernel in rows[:30]:
+        print(f"{microseconds:9.1f} µs a step  {often:5.1f} times  {kernel[:80]}")
 
 
 def main() -> None:
     """Profiles the steps of a task that has been compiled."""
     name, method, steps = (*sys.argv[1:], *("uniform", "100")[len(sys.argv) - 2 :])
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    import jax
     import jax_sides
 
     count = int(steps)
     run = jax_sides.ours(dataclasses.replace(TASKS[name], method=method))
     run(0, count)
-    with tempfile.TemporaryDirectory() as folder:
-        with jax.profiler.trace(folder):
-            run(1, count)
-        file = next(Path(folder).glob("**/*.trace.json.gz"))
-        events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
-    kernels = collections.defaultdict(list)
-    for event in events:
-        if event.get("ph") == "X" and not event["name"].startswith(("$", "Pjit", "Thunk", "Common")):
-            kernels[event["name"]].append(event.get("dur", 0.0))
-    rows = [(statistics.median(d) * len(d) / count, len(d) / count, k) for k, d in kernels.items() if len(d) >= count]
-    for microseconds, often, kernel in sorted(rows, reverse=True)[:30]:
-        print(f"{microseconds:9.1f} µs a step  {often:5.1f} times  {kernel[:80]}")
+    show(kernels(lambda: run(1, count), count))
 
 
 if __name__ == "__main__":

@@ -60,3 +60,25 @@ class Counter(NamedTuple):
     def value(self) -> np.ndarray:
         """The count as 64-bit integers, on the host."""
         return (np.asarray(self.high).astype(np.int64) << 32) + np.asarray(self.low).astype(np.int64)
+
+
+class Counts(NamedTuple):
+    """What a chain has counted: `every` is the same for all chains and held once, `own` is not."""
+
+    every: Counter
+    own: Counter
+
+    @staticmethod
+    def zero() -> "Counts":
+        """Nothing counted."""
+        return Counts(Counter.zero(), Counter.zero())
+
+    def add(self, number: Array | int) -> "Counts":
+        """The counts plus a number: a whole number known to Python is that of every chain."""
+        if isinstance(number, int):
+            return self._replace(every=self.every.add(number))
+        return self._replace(own=self.own.add(number))
+
+    def value(self) -> np.ndarray:
+        """The count of each chain."""
+        return self.every.value() + self.own.value()

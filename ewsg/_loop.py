@@ -1,102 +1,35 @@
 """The one compiled loop: chains by `vmap`, steps by a loop whose bounds are traced. It knows no algorithm."""
 
 import functools
-from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh
 from jaxtyping import Array, Int
 
 from . import _random, _tree
-from ._accumulate import Compensated, Counter
-from ._devices import AXIS
+from ._accumulate import Compensated, Counts
+from ._chains import (
+    CARRY_SPECS,
+    CHAIN_AXES,
+    EACH,
+    ROWS_SPECS,
+    SAME,
+    STATE_AXES,
+    Carry,
+    Chain,
+    Chunk,
+    Keys,
+    Limits,
+    Status,
+)
 from ._types import Key, Position, Scalar
 from .collect import AbstractCollector
 from .contract import StepInfo
 from .sampler import AbstractSampler, SamplerState
-from .target import Target
-
-
-class Status(IntEnum):
-    """What became of a chain: what it was when it was looked at, so that a fast explosion may end as `nonfinite`."""
-
-    ok = 0
-    nonfinite = 1
-    diverged = 2
-
 
 _BLOCK = 32
-
-
-class Chain(NamedTuple):
-    """One chain, and what is recorded about it.
-
-    Plain sums of up to `_BLOCK` steps (`recent`) are added to the compensated ones since the last draw (`window`).
-    """
-
-    state: SamplerState
-    status: Int[Array, ""]
-    gradients: Counter
-    directional: Counter
-    window: Compensated
-    recent: Any
-    anchor: Position
-    noise_ratio: Array
-    summary: Any
-
-
-_STATE_AXES = SamplerState._make((0, 0, None))
-CHAIN_AXES = Chain._make((_STATE_AXES, *(0,) * 8))
-"""All of a chain has a leading axis but the step counter, which all chains share (see `Kick.step`)."""
-
-
-class Carry(NamedTuple):
-    """All chains; steps taken since the start and since the last kept draw, and draws kept."""
-
-    chains: Chain
-    step: Int[Array, ""]
-    since: Int[Array, ""]
-    draws: Int[Array, ""]
-
-
-EACH, SAME = PartitionSpec(AXIS), PartitionSpec()
-"""Some of the chains on every device; the same everywhere."""
-CARRY_SPECS = Carry._make((Chain._make((SamplerState._make((EACH, EACH, SAME)), *(EACH,) * 8)), *(SAME,) * 3))
-"""How a carry is shared out over devices: every one has some of the chains."""
-ROWS_SPECS = PartitionSpec(None, AXIS)
-
-
-class Keys(NamedTuple):
-    """The streams of each chain: where it starts, its first state, its steps (one key each), its diagnostics."""
-
-    init: Key
-    start: Key
-    steps: Key
-    probe: Key
-
-
-class Limits(NamedTuple):
-    """When a chain counts as diverged, and how many draws lie between two probes of the gradient noise."""
-
-    divergence: Scalar
-    probe_every: Int[Array, ""]
-
-
-class Chunk(NamedTuple):
-    """What one call of `advance` does: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
-
-    All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
-    not due yet: its row is scratch, and its window goes on in the next call; unless that `ends` what was planned, its
-    chains are not looked at before their block is full, so that nothing depends on how a run is cut into calls.
-    """
-
-    first: Int[Array, ""]
-    num_draws: Int[Array, ""]
-    thin: Int[Array, ""]
-    partial: Array
-    ends: Array
 
 
 @functools.partial(jax.jit, static_argnames="num_chains")
@@ -118,8 +51,8 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
         return Chain(
             state=state,
             status=jnp.int32(Status.ok),
-            gradients=Counter.zero(),
-            directional=Counter.zero(),
+            gradients=Counts.zero(),
+            directional=Counts.zero(),
             window=Compensated.zeros(stats),
             recent=jax.tree.map(jnp.zeros_like, stats),
             anchor=position,
@@ -284,7 +217,7 @@ def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Ch
 
     def refresh(chains: Chain) -> Array:
         probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
-        ratio = jax.vmap(sampler.noise_ratio, (0, _STATE_AXES))(probe_keys, chains.state)
+        ratio = jax.vmap(sampler.noise_ratio, (0, STATE_AXES))(probe_keys, chains.state)
         return jnp.broadcast_to(ratio, chains.noise_ratio.shape).astype(chains.noise_ratio.dtype)
 
     ratio = jax.lax.cond(due, refresh, lambda chains: chains.noise_ratio, carry.chains)
@@ -327,29 +260,3 @@ def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:
         return jnp.where(status == Status.ok, leaf, jnp.nan) if real else leaf
 
     return jax.tree.map(blank, tree)
-
-
-@jax.jit
-def densities(target: Target, positions: Position, indices: Int[Array, " b"]) -> tuple[Array, Array]:
-    """(log prior, Σ log-likelihood over the given data) at each of the stacked positions."""
-
-    def at(position: Position) -> tuple[Array, Array]:
-        block = target.block(position, indices.shape[0])
-        value = functools.partial(target.likelihood, position)
-        values = jax.lax.map(lambda i: value(target.data.take(i)), indices, batch_size=block)
-        return target.log_prior(position), jnp.sum(values)
-
-    return jax.lax.map(at, positions)
-
-
-@jax.jit
-def curvature(target: Target, position: Position, indices: Int[Array, " b"], key: Key) -> Array:
-    """The largest eigenvalue of the Hessian of V at `position`, by power iteration on the given data."""
-
-    def improve(_, direction: Position) -> Position:
-        product = jax.jvp(lambda p: target.force(p, indices), (position,), (direction,))[1]
-        return _tree.scaled(1 / jnp.sqrt(_tree.dot(product, product)), product)
-
-    direction = jax.lax.fori_loop(0, 30, improve, _random.normal_like(key, position))
-    product = jax.jvp(lambda p: target.force(p, indices), (position,), (direction,))[1]
-    return -_tree.dot(direction, product) / _tree.dot(direction, direction)

@@ -39,9 +39,7 @@ def normal(words: UInt[Array, "..."]) -> Float[Array, "..."]:
     w = -_log(y * (2 - y))
     tail = w > _SPLIT
     s = jnp.where(tail, w * np.float32(1 / 7.5) - np.float32(14 / 7.5), w * np.float32(1 / 3.25) - 1)
-    coefficients = [
-        jnp.where(tail, np.float32(far), np.float32(near)) for near, far in zip(_CENTRE, _TAIL, strict=True)
-    ]
+    coefficients = [jnp.where(tail, *map(np.float32, pair)) for pair in zip(_TAIL, _CENTRE, strict=True)]
     size = (1 - y) * _polynomial(coefficients, s)
     return _floats(_bits(size) | words << 31)
 
@@ -51,12 +49,12 @@ def _log(number: Float[Array, "..."]) -> Float[Array, "..."]:
     bits = _bits(number).astype(jnp.int32)
     exponent = (bits - _TWO_THIRDS) >> 23
     m = _floats((bits - (exponent << 23)).astype(jnp.uint32)) - 1
-    return _polynomial(np.float32(_LOGARITHM), m) * m + exponent.astype(jnp.float32) * np.float32(np.log(2))
+    return _polynomial(_LOGARITHM, m) * m + exponent.astype(jnp.float32) * np.float32(np.log(2))
 
 
 def _polynomial(coefficients: Sequence[Any], x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Horner's rule, lowest coefficient first."""
-    total = jnp.broadcast_to(coefficients[-1], x.shape)
+    total = jnp.full_like(x, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
     return total

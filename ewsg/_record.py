@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _loop
+from . import _chains, _loop
 from .collect import AbstractCollector
 from .errors import InputError
 from .result import Checkpoint, Run, RunCost
@@ -47,7 +47,7 @@ def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tupl
 class Record:
     """Kept draws on the host, filled chunk by chunk."""
 
-    def __init__(self, collector: AbstractCollector, carry: _loop.Carry, plan: Plan, before: Run):
+    def __init__(self, collector: AbstractCollector, carry: _chains.Carry, plan: Plan, before: Run):
         shapes = jax.eval_shape(lambda c: _loop.empty_rows(collector, c, 1), carry)
         self._shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), shapes)
         self._filled = int(carry.draws)
@@ -92,7 +92,7 @@ class Record:
             before,
             draws=kept["draw"],
             stats=kept["stats"],
-            status=np.array([_loop.Status(code).name for code in np.asarray(carry.chains.status)]),
+            status=np.array([_chains.Status(code).name for code in np.asarray(carry.chains.status)]),
             cost=cost,
             collected=jax.tree.map(np.asarray, _loop.collected(collector, carry)),
             settings=before.settings

@@ -1,15 +1,17 @@
 """How a run begins: its length, its key, and its checked starting points."""
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from . import _loop, _random
+from . import _random
 from ._component import check_choice, check_count, check_positive
 from ._record import Plan
-from ._types import Position
+from ._types import Indices, Position
 from .errors import InputError
 from .sampler import AbstractSampler
 from .target import Target
@@ -108,10 +110,23 @@ def _check_density(target: Target, positions: Position) -> None:
     most = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
     count = target.block(jax.tree.map(lambda leaf: leaf[0], positions), most, _CHECKED_BYTES // num_chains)
     indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
-    for name, values in zip(("log_prior", "log_likelihood"), _loop.densities(target, positions, indices), strict=True):
+    for name, values in zip(("log_prior", "log_likelihood"), _densities(target, positions, indices), strict=True):
         bad = np.flatnonzero(~np.isfinite(np.asarray(values)))
         if bad.size:
             raise InputError(
                 f"the initial potential is not finite: {name} is {float(values[bad[0]])} where chain {bad[0]} starts: "
                 "start from a point of positive density (see init=)"
             )
+
+
+@jax.jit
+def _densities(target: Target, positions: Position, indices: Indices) -> tuple[Array, Array]:
+    """(log prior, Σ log-likelihood over the given data) at each of the stacked positions."""
+
+    def at(position: Position) -> tuple[Array, Array]:
+        block = target.block(position, indices.shape[0])
+        value = functools.partial(target.likelihood, position)
+        values = jax.lax.map(lambda i: value(target.data.take(i)), indices, batch_size=block)
+        return target.log_prior(position), jnp.sum(values)
+
+    return jax.lax.map(at, positions)

@@ -3,10 +3,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from . import _loop
-from ._types import Position
+from . import _random, _tree
+from ._types import Indices, Key, Position
 from .sampler import AbstractSampler
+from .target import Target
 
 _PROBED_DATA = 10_000
 
@@ -17,7 +19,7 @@ def likely_cause(sampler: AbstractSampler, position: Position) -> str:
     start = jax.tree.map(jnp.asarray, position)
     count = target.block(start, min(target.num_data, _PROBED_DATA))
     indices = jnp.asarray(np.linspace(0, target.num_data - 1, count).round(), jnp.int32)
-    largest = float(_loop.curvature(target, start, indices, jax.random.key(0)))
+    largest = float(_curvature(target, start, indices, jax.random.key(0)))
     limit = sampler.stability(largest)
     if limit is None:
         return (
@@ -35,3 +37,16 @@ def likely_cause(sampler: AbstractSampler, position: Position) -> str:
         "met a steeper place, or a point where the density is not finite. Lower the step size, start nearer the mode, "
         "or check log_likelihood far from it."
     )
+
+
+@jax.jit
+def _curvature(target: Target, position: Position, indices: Indices, key: Key) -> Array:
+    """The largest eigenvalue of the Hessian of V at `position`, by power iteration on the given data."""
+
+    def improve(_, direction: Position) -> Position:
+        product = jax.jvp(lambda p: target.force(p, indices), (position,), (direction,))[1]
+        return _tree.scaled(1 / jnp.sqrt(_tree.dot(product, product)), product)
+
+    direction = jax.lax.fori_loop(0, 30, improve, _random.normal_like(key, position))
+    product = jax.jvp(lambda p: target.force(p, indices), (position,), (direction,))[1]
+    return -_tree.dot(direction, product) / _tree.dot(direction, direction)

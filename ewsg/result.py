@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from . import _loop
+from . import _chains
 from .sampler import AbstractSampler
 
 
 class Checkpoint(NamedTuple):
     """All that is needed to go on: the chains, their keys, and their limits."""
 
-    carry: _loop.Carry
-    keys: _loop.Keys
-    limits: _loop.Limits
+    carry: _chains.Carry
+    keys: _chains.Keys
+    limits: _chains.Limits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RunCost:
     seconds: float = 0.0
     compile_seconds: float = 0.0
 
-    def plus(self, carry: _loop.Carry, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
+    def plus(self, carry: _chains.Carry, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
         """The cost once the chains stand at `carry`, which counts from the start of the run."""
         gradients = carry.chains.gradients.value()
         before = sampler.preparation_cost()

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _devices, _interrupt, _loop, _progress, _random, _tree, storage
+from . import _chains, _devices, _interrupt, _loop, _progress, _random, _tree, storage
 from ._component import check_count, check_positive, describe, rebuild
 from ._record import Plan, Record, next_chunk
 from ._start import count_steps, initial_positions, make_plan, root_key
@@ -99,7 +99,7 @@ def sample(
     if save_to is not None:
         storage.check_writable(save_to)
     limit = divergence_limit * max(1.0, float(_tree.max_abs(positions)))
-    limits = _loop.Limits(jnp.float32(limit), jnp.int32(max(1, _PROBE_STEPS // plan.thin)))
+    limits = _chains.Limits(jnp.float32(limit), jnp.int32(max(1, _PROBE_STEPS // plan.thin)))
     settings = {
         "estimator": describe(estimator),
         "integrator": describe(integrator),
@@ -192,17 +192,17 @@ def _run(
     carry, keys, limits = before.checkpoint
     record = Record(collector, carry, plan, before)
     mesh = _devices.mesh(before.settings["num_chains"], devices)
-    sampler, collector = _devices.place((sampler, collector), _loop.SAME, mesh)
-    keys = _devices.place(keys, _loop.EACH, mesh)
-    carry = _devices.place(carry, _loop.CARRY_SPECS, mesh)
-    rows = _devices.place(record.empty_rows(), _loop.ROWS_SPECS, mesh)
+    sampler, collector = _devices.place((sampler, collector), _chains.SAME, mesh)
+    keys = _devices.place(keys, _chains.EACH, mesh)
+    carry = _devices.place(carry, _chains.CARRY_SPECS, mesh)
+    rows = _devices.place(record.empty_rows(), _chains.ROWS_SPECS, mesh)
 
-    def chunk(first: int, num_draws: int, partial: bool) -> _loop.Chunk:
+    def chunk(first: int, num_draws: int, partial: bool) -> _chains.Chunk:
         ends = not partial or done + first in (plan.discard, plan.num_steps)
         counts = (jnp.int32(count) for count in (first, num_draws, plan.thin))
-        return _loop.Chunk(*counts, partial=jnp.array(partial), ends=jnp.array(ends))
+        return _chains.Chunk(*counts, partial=jnp.array(partial), ends=jnp.array(ends))
 
-    def advanced(first: int, num_draws: int, partial: bool) -> tuple[_loop.Carry, Any]:
+    def advanced(first: int, num_draws: int, partial: bool) -> tuple[_chains.Carry, Any]:
         arguments = sampler, collector, keys, carry, rows, chunk(first, num_draws, partial), limits
         return jax.block_until_ready(_loop.advance(*arguments, mesh))
 
@@ -231,7 +231,7 @@ def _run(
                 record.take(rows, num_draws)
                 text = record.live()
             if done == plan.discard:
-                carry = _devices.place(_loop.begin_recording(carry), _loop.CARRY_SPECS, mesh)
+                carry = _devices.place(_loop.begin_recording(carry), _chains.CARRY_SPECS, mesh)
             update(done, f"{taken / seconds:,.0f} steps/s  {text}")
             if save_to is not None and time.perf_counter() - saved > _AUTOSAVE_SECONDS:
                 snapshot().save(save_to)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _loop, _random
+from . import _chains, _loop, _random
 from ._component import describe
 from ._types import Position
 from .collect import AbstractCollector, Draws
@@ -43,7 +43,7 @@ class SavedRun(NamedTuple):
         def example():
             keys = _loop.chain_keys(_random.make_key(0, generator), num_chains)
             carry = _loop.start(sampler, collector, keys, positions)
-            return Checkpoint(carry, keys, _loop.Limits(jnp.float32(0), jnp.int32(0)))
+            return Checkpoint(carry, keys, _chains.Limits(jnp.float32(0), jnp.int32(0)))
 
         leaves, structure = jax.tree.flatten(jax.eval_shape(example))
         if len(leaves) != len(self.arrays):

@@ -133,12 +133,12 @@ def test_cost_is_counted_by_hand(gaussian, estimator, per_step):
 
 
 def test_cost_is_exact_beyond_32_bits(gaussian):
-    from ewsg._accumulate import Counter
+    from ewsg._accumulate import Counts
 
-    counter = Counter.zero()
+    counts = Counts.zero()
     for _ in range(5):
-        counter = counter.add(2**32 - 7)
-    assert int(counter.value()) == 5 * (2**32 - 7)
+        counts = counts.add(2**32 - 7).add(jnp.array([2**32 - 9, 3], jnp.uint32))
+    assert counts.value().tolist() == [5 * (2**33 - 16), 5 * (2**32 - 4)]
 
 
 def test_one_compilation_serves_all_settings_of_a_shape(gaussian):

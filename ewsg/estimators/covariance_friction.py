@@ -9,7 +9,7 @@ import jax
 import jax.core
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from .. import _random, _tree
 from .._component import check_choice, check_count, check_positive
@@ -17,6 +17,7 @@ from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
 from ..target import Target
+from ._drag import Moments, clip, factor_drag, matrix_drag, moment_drag, orthonormal, sketched
 from .base import AbstractEstimator
 from .exponential import Exponential
 from .uniform import Uniform
@@ -25,16 +26,6 @@ _MODES = ("svrg", "running", "batch")
 _FORMS = ("full", "diagonal", "low_rank")
 _MATRIX_LIMIT = 2_000
 _BLOCK_VALUES = 2**18
-_ROUNDING = 32
-
-
-class Moments(NamedTuple):
-    """m₁ and m₂ of G_i = n∇(−V_i) (Alg. 2), and where they were calibrated; `second` is m₂, its diagonal, or m₂Ω."""
-
-    anchor: Position
-    mean: Float[Array, " d"]
-    second: Float[Array, "d *k"]
-    sketch: Float[Array, "d k"] | None
 
 
 class FrictionState(NamedTuple):
@@ -149,7 +140,7 @@ class CovarianceFriction(AbstractEstimator):
         zero = jnp.zeros_like(flat)
         if self.form == "low_rank":
             key, key_sketch = _random.split(key)
-            sketch = _orthonormal(
+            sketch = orthonormal(
                 _random.normal_like(key_sketch, jnp.zeros((zero.size, self._rank(zero.size)), zero.dtype))
             )
             second = jnp.zeros_like(sketch)
@@ -189,7 +180,7 @@ class CovarianceFriction(AbstractEstimator):
             moments = jax.lax.cond(
                 due, lambda old: self._calibrate(target, kick, old), lambda old: old, state.covariance
             )
-            drag, negative = _moment_drag(moments, momentum, scale, ceiling, self.form)
+            drag, negative = moment_drag(moments, momentum, scale, ceiling, self.form)
             covariance = self._update(target, kick, moments, force, info.indices)
             stats["projected"] = negative.astype(momentum.dtype)
             gradients = gradients + target.num_data * jnp.asarray(due, jnp.int32)
@@ -232,7 +223,7 @@ class CovarianceFriction(AbstractEstimator):
         n = target.num_data
         sketch = moments.sketch
         if sketch is not None:
-            sketch = jnp.where(kick.step == 0, sketch, _orthonormal(_sketched(moments, sketch)))
+            sketch = jnp.where(kick.step == 0, sketch, orthonormal(sketched(moments, sketch)))
         block = max(1, min(n, _BLOCK_VALUES // moments.mean.size))
         whole, rest = divmod(n, block)
 
@@ -272,77 +263,21 @@ class CovarianceFriction(AbstractEstimator):
         self, deviations: Array, kick: Kick, running: Any, momentum: Array, scale: Scalar, ceiling: Scalar | None
     ) -> tuple[Any, Float[Array, " d"]]:
         if self.mode == "batch" and self.form == "full":
-            return (), _factor_drag(deviations.T, momentum, scale, ceiling)
+            return (), factor_drag(deviations.T, momentum, scale, ceiling)
         covariance = self._second(deviations, None)
         if self.mode == "running":
             first = 1 / jnp.asarray(kick.step + 1, covariance.dtype)
             weight = jnp.maximum(first, jnp.asarray(1 - self.decay, covariance.dtype))
             covariance = running + weight * (covariance - running)
         if self.form == "diagonal":
-            drag = _clip(scale * covariance, ceiling) * momentum
+            drag = clip(scale * covariance, ceiling) * momentum
         elif ceiling is None:
             drag = scale * (covariance @ momentum)
         else:
-            drag = _matrix_drag(covariance, momentum, scale, ceiling)[0]
+            drag = matrix_drag(covariance, momentum, scale, ceiling)[0]
         return (covariance if self.mode == "running" else ()), drag
 
 
 def _flat_forces(target: Target, position: Position, indices: Indices) -> Float[Array, "b d"]:
     """G_i = n∇(−V_i) as rows."""
     return jax.vmap(lambda tree: ravel_pytree(tree)[0])(target.forces(position, indices))
-
-
-def _orthonormal(matrix: Float[Array, "d k"]) -> Float[Array, "d k"]:
-    return jnp.linalg.qr(matrix)[0]
-
-
-def _sketched(moments: Moments, sketch: Float[Array, "d k"]) -> Float[Array, "d k"]:
-    """(m₂ − m₁m₁ᵀ) Ω."""
-    return moments.second - moments.mean[:, None] * (moments.mean @ sketch)[None]
-
-
-def _clip(rates: Array, ceiling: Scalar | None) -> Array:
-    rates = jnp.maximum(rates, 0.0)
-    return rates if ceiling is None else jnp.minimum(rates, ceiling)
-
-
-def _moment_drag(
-    moments: Moments, momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None, form: str
-) -> tuple[Float[Array, " d"], Bool[Array, ""]]:
-    """scale · (m₂ − m₁m₁ᵀ)₊ r, and whether the projection had anything to do beyond rounding."""
-    mean = moments.mean
-    rounding = _ROUNDING * jnp.finfo(mean.dtype).eps
-    if form == "diagonal":
-        variance = moments.second - mean**2
-        return _clip(scale * variance, ceiling) * momentum, jnp.any(variance < -rounding * moments.second)
-    if form == "full":
-        drag, values = _matrix_drag(moments.second - jnp.outer(mean, mean), momentum, scale, ceiling)
-        return drag, values[0] < -rounding * (values[-1] + mean @ mean)
-    assert moments.sketch is not None
-    rows = _sketched(moments, moments.sketch)
-    small = moments.sketch.T @ rows
-    values, vectors = jnp.linalg.eigh((small + small.T) / 2)
-    floor = rounding * (values[-1] + mean @ mean)
-    inverse = jnp.where(values > floor, 1 / jnp.sqrt(jnp.maximum(values, floor)), 0.0)
-    factor = rows @ (vectors * inverse[None])
-    return _factor_drag(factor, momentum, scale, ceiling), values[0] < -floor
-
-
-def _matrix_drag(
-    covariance: Float[Array, "d d"], momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None
-) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """scale · C₊ r by the eigenvectors of C, and the eigenvalues."""
-    values, vectors = jnp.linalg.eigh(covariance)
-    return vectors @ (_clip(scale * values, ceiling) * (momentum @ vectors)), values
-
-
-def _factor_drag(
-    factor: Float[Array, "d k"], momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None
-) -> Float[Array, " d"]:
-    """scale · ZZᵀ r for a d × k factor Z."""
-    if ceiling is None:
-        return scale * (factor @ (momentum @ factor))
-    values, vectors = jnp.linalg.eigh(factor.T @ factor)
-    axes = factor @ vectors
-    shrink = jnp.minimum(1.0, ceiling / (scale * jnp.maximum(values, 0.0)))
-    return scale * (axes @ (shrink * (momentum @ axes)))

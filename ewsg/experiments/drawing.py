@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from .. import figures
 
+_LABEL_ROOM = 0.08
 _MOST_TICKS = 8
 
 
@@ -73,12 +74,22 @@ def _fill(axis: Any, panel: Panel) -> None:
     axis.set_yscale("log" if panel.scale in ("loglog", "semilogy") else "linear")
     places = np.unique(np.concatenate([np.ravel(curve.x) for curve in panel.curves.values()]))
     if axis.get_xscale() == "log" and 0 < len(places) <= _MOST_TICKS:
-        axis.set_xticks(places, [f"{place:g}" for place in places])
+        axis.set_xticks(places, _labels(places))
         axis.minorticks_off()
     plain(axis)
     axis.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
     if panel.limits is not None:
         axis.set_ylim(*panel.limits)
+
+
+def _labels(places: np.ndarray) -> list[str]:
+    """The numbers on a logarithmic axis, but for those that would touch the one before."""
+    room = _LABEL_ROOM * np.log(places[-1] / places[0])
+    labels, last = [], -np.inf
+    for value in places:
+        labels.append(f"{value:g}" if np.log(value) - last > room else "")
+        last = np.log(value) if labels[-1] else last
+    return labels
 
 
 def plain(axis: Any) -> None:

@@ -1,0 +1,75 @@
+"""The drag scale · Ĉ r of a momentum r, for a covariance Ĉ that is known as moments, as a matrix, or by a factor."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from .._types import Position, Scalar
+
+_ROUNDING = 32
+
+
+class Moments(NamedTuple):
+    """m₁ and m₂ of G_i = n∇(−V_i) (Alg. 2), and where they were calibrated; `second` is m₂, its diagonal, or m₂Ω."""
+
+    anchor: Position
+    mean: Float[Array, " d"]
+    second: Float[Array, "d *k"]
+    sketch: Float[Array, "d k"] | None
+
+
+def orthonormal(matrix: Float[Array, "d k"]) -> Float[Array, "d k"]:
+    return jnp.linalg.qr(matrix)[0]
+
+
+def sketched(moments: Moments, sketch: Float[Array, "d k"]) -> Float[Array, "d k"]:
+    """(m₂ − m₁m₁ᵀ) Ω."""
+    return moments.second - moments.mean[:, None] * (moments.mean @ sketch)[None]
+
+
+def clip(rates: Array, ceiling: Scalar | None) -> Array:
+    rates = jnp.maximum(rates, 0.0)
+    return rates if ceiling is None else jnp.minimum(rates, ceiling)
+
+
+def moment_drag(
+    moments: Moments, momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None, form: str
+) -> tuple[Float[Array, " d"], Bool[Array, ""]]:
+    """scale · (m₂ − m₁m₁ᵀ)₊ r, and whether the projection had anything to do beyond rounding."""
+    mean = moments.mean
+    rounding = _ROUNDING * jnp.finfo(mean.dtype).eps
+    if form == "diagonal":
+        variance = moments.second - mean**2
+        return clip(scale * variance, ceiling) * momentum, jnp.any(variance < -rounding * moments.second)
+    if form == "full":
+        drag, values = matrix_drag(moments.second - jnp.outer(mean, mean), momentum, scale, ceiling)
+        return drag, values[0] < -rounding * (values[-1] + mean @ mean)
+    assert moments.sketch is not None
+    rows = sketched(moments, moments.sketch)
+    small = moments.sketch.T @ rows
+    values, vectors = jnp.linalg.eigh((small + small.T) / 2)
+    floor = rounding * (values[-1] + mean @ mean)
+    inverse = jnp.where(values > floor, 1 / jnp.sqrt(jnp.maximum(values, floor)), 0.0)
+    factor = rows @ (vectors * inverse[None])
+    return factor_drag(factor, momentum, scale, ceiling), values[0] < -floor
+
+
+def matrix_drag(
+    covariance: Float[Array, "d d"], momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None
+) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
+    """scale · C₊ r by the eigenvectors of C, and the eigenvalues."""
+    values, vectors = jnp.linalg.eigh(covariance)
+    return vectors @ (clip(scale * values, ceiling) * (momentum @ vectors)), values
+
+
+def factor_drag(
+    factor: Float[Array, "d k"], momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None
+) -> Float[Array, " d"]:
+    """scale · ZZᵀ r for a d × k factor Z."""
+    if ceiling is None:
+        return scale * (factor @ (momentum @ factor))
+    values, vectors = jnp.linalg.eigh(factor.T @ factor)
+    axes = factor @ vectors
+    shrink = jnp.minimum(1.0, ceiling / (scale * jnp.maximum(values, 0.0)))
+    return scale * (axes @ (shrink * (momentum @ axes)))
