@@ -27,7 +27,7 @@ from .result import Checkpoint, Run, RunCost
 from .sampler import AbstractKernel, AbstractSampler, compose
 from .target import Target
 
-_CHUNK_SECONDS = 0.4
+_CHUNK_SECONDS, _FEW_SECONDS, _FEW_STEPS = 1.0, 3.0, 8
 _AUTOSAVE_SECONDS = 60.0
 _PROBE_STEPS = 10
 
@@ -246,6 +246,11 @@ def _run(
 
 
 def _next_quota(taken: int, seconds: float, quota: int) -> int:
-    """Steps that take about `_CHUNK_SECONDS`, approached from below."""
-    wanted = int(_CHUNK_SECONDS * taken / max(seconds, 1e-6))
-    return max(1, min(wanted, 16 * max(quota, taken), 2**30))
+    """How many steps the next call takes: about a second's worth, approached from below.
+
+    A call also has to ask the system for its memory. Where steps are slow, that of a large network takes as long as one
+    of them, so that a few are taken together as long as an interrupt need not wait for more than three seconds.
+    """
+    rate = taken / max(seconds, 1e-6)
+    wanted = max(1, int(_CHUNK_SECONDS * rate), min(_FEW_STEPS, int(_FEW_SECONDS * rate)))
+    return min(wanted, 16 * max(quota, taken), 2**30)
