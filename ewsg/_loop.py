@@ -1,6 +1,7 @@
 """The one compiled loop: chains by `vmap`, steps by a loop whose bounds are traced. It knows no algorithm."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ from ._chains import (
     Limits,
     Status,
 )
+from ._compiler import options
 from ._types import Key, Position, Scalar
 from .collect import AbstractCollector
 from .contract import StepInfo
@@ -64,33 +66,19 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
     return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
 
 
-@functools.partial(
-    jax.jit,
-    static_argnames="mesh",
-    donate_argnums=(3, 4),
-    compiler_options={"xla_cpu_prefer_vector_width": 512},
-)
-def advance(
-    sampler: AbstractSampler,
-    collector: AbstractCollector,
-    keys: Keys,
-    carry: Carry,
-    rows: Any,
-    chunk: Chunk,
-    limits: Limits,
-    mesh: Mesh | None = None,
-) -> tuple[Carry, Any]:
-    """The steps of a chunk and its draws; with a mesh, every device takes some of the chains."""
-    if mesh is None:
-        return steps(sampler, collector, keys, carry, rows, chunk, limits)
-    shared = jax.shard_map(
-        steps,
-        mesh=mesh,
-        in_specs=(SAME, SAME, EACH, CARRY_SPECS, ROWS_SPECS, SAME, SAME),
-        out_specs=(CARRY_SPECS, ROWS_SPECS),
-        check_vma=False,
-    )
-    return shared(sampler, collector, keys, carry, rows, chunk, limits)
+@functools.cache
+def advance(mesh: Mesh | None) -> Callable[..., tuple[Carry, Any]]:
+    """`steps`, compiled; with a mesh every device takes some of the chains. Carry and rows are given away."""
+    run = steps
+    if mesh is not None:
+        run = jax.shard_map(
+            steps,
+            mesh=mesh,
+            in_specs=(SAME, SAME, EACH, CARRY_SPECS, ROWS_SPECS, SAME, SAME),
+            out_specs=(CARRY_SPECS, ROWS_SPECS),
+            check_vma=False,
+        )
+    return jax.jit(run, donate_argnums=(3, 4), compiler_options=options())
 
 
 def steps(
@@ -102,7 +90,7 @@ def steps(
     chunk: Chunk,
     limits: Limits,
 ) -> tuple[Carry, Any]:
-    """The same on one device."""
+    """The steps of a chunk and its draws."""
     first, num_draws, thin, partial, _ = chunk
 
     def step(_, carry: Carry) -> Carry:

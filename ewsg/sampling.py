@@ -204,7 +204,7 @@ def _run(
 
     def advanced(first: int, num_draws: int, partial: bool) -> tuple[_chains.Carry, Any]:
         arguments = sampler, collector, keys, carry, rows, chunk(first, num_draws, partial), limits
-        return jax.block_until_ready(_loop.advance(*arguments, mesh))
+        return jax.block_until_ready(_loop.advance(mesh)(*arguments))
 
     def snapshot() -> Run:
         cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)

@@ -68,3 +68,11 @@ def test_compiled_equals_eager(gaussian, estimator, integrator):
     for one, other in zip(jax.tree.leaves(compiled), jax.tree.leaves(eager), strict=True):
         differs |= np.abs(np.asarray(one) - np.asarray(other)).max(1) > 1e-3
     assert differs.mean() <= 5e-4  # a decision may fall on the other side of a rounding error
+
+
+def test_options_that_this_version_does_not_know_are_left_out(monkeypatch):
+    from ewsg import _compiler
+
+    assert _compiler.options()["xla_cpu_prefer_vector_width"] == 512
+    monkeypatch.setattr(_compiler, "_OPTIONS", {"xla_cpu_prefer_vector_width": 256, "xla_no_such_option": 1})
+    assert _compiler.options.__wrapped__() == {"xla_cpu_prefer_vector_width": 256}
