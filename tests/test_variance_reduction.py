@@ -354,6 +354,19 @@ def test_cost_is_counted_by_hand(gaussian, inner, per_step):
     assert run.cost.data_passes == (steps * per_step + 50) / 50
 
 
+@pytest.mark.parametrize("kind", ["svrg", "fixed"])
+def test_the_budget_of_corrections_around_calibrations_is_kept(gaussian, kind):
+    inner = ewsg.CovarianceFriction(ewsg.Uniform(3), period=6)
+    options = {"init": jnp.zeros(2), "num_chains": 2, "discard": 0, "thin": 1, "data_passes": 40}
+    run = ewsg.sample(gaussian, wrapped(kind, inner), UNDERDAMPED, **options)
+    steps = run.settings["num_steps"]
+    each = 2 * (9 * steps + 50 * -(-steps // 6)) + (50 * -(-steps // 7) if kind == "svrg" else 0)
+    prepared = run.cost.datum_gradients - 2 * each
+    assert prepared == 0 if kind == "svrg" else prepared % 50 == 0
+    next_step = 18 + 100 * (steps % 6 == 0) + 50 * (kind == "svrg" and steps % 7 == 0)
+    assert each + prepared <= 2000 < each + prepared + next_step
+
+
 def test_directional_derivatives_count_twice(gaussian):
     class Forward(ewsg.estimators.AbstractEstimator):
         """Reports directional derivatives as well."""

@@ -97,6 +97,9 @@ class AbstractCorrection(AbstractEstimator):
     def cost(self, num_data: int) -> Cost:
         return doubled(self.inner.cost(num_data))
 
+    def spent(self, num_steps: int, num_data: int) -> int:
+        return 2 * self.inner.spent(num_steps, num_data)
+
     def noise_factor(self, num_data: int) -> float:
         return self.inner.noise_factor(num_data)
 

@@ -1,6 +1,7 @@
 """The role of an estimator: answer a kick with a force."""
 
 import abc
+from bisect import bisect_right
 from typing import Any, Self
 
 import equinox as eqx
@@ -49,9 +50,14 @@ class AbstractEstimator(Component):
     def check(self, num_data: int, has_momentum: bool) -> None:
         """Refuse settings that do not fit the data or the dynamics."""
 
+    def spent(self, num_steps: int, num_data: int) -> int:
+        """The datum gradients of the first `num_steps` steps; not less than `cost` says for each."""
+        return num_steps * int(self.cost(num_data).datum_gradients)
+
     def num_steps(self, budget: int, num_data: int) -> int:
         """How many steps a budget of datum gradients pays for."""
-        return budget // int(self.cost(num_data).datum_gradients)
+        most = max(0, budget) // int(self.cost(num_data).datum_gradients)
+        return max(0, bisect_right(range(most + 1), budget, key=lambda steps: self.spent(steps, num_data)) - 1)
 
     def noise_trace(self, key: Key, target: Target, position: Position, state: Any) -> Scalar:
         """An unbiased estimate of Tr Cov(force) at `position`, from a few directional derivatives.

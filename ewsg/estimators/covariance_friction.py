@@ -198,13 +198,9 @@ class CovarianceFriction(AbstractEstimator):
         extra = b if self.mode != "svrg" else 1 if b == 1 else 2 * b
         return inner._replace(datum_gradients=inner.datum_gradients + extra)
 
-    def num_steps(self, budget: int, num_data: int) -> int:
-        each = int(self.cost(num_data).datum_gradients)
-        if self.mode != "svrg":
-            return budget // each
-        period = self._period(num_data)
-        whole, rest = divmod(budget, num_data + period * each)
-        return whole * period + max(0, (rest - num_data) // each)
+    def spent(self, num_steps: int, num_data: int) -> int:
+        calibrations = math.ceil(num_steps / self._period(num_data)) if self.mode == "svrg" else 0
+        return super().spent(num_steps, num_data) + num_data * calibrations
 
     def noise_factor(self, num_data: int) -> float:
         return self.inner.noise_factor(num_data)

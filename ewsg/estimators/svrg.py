@@ -1,6 +1,7 @@
 """Control variates around an anchor that follows the chain (SVRG)."""
 
 import dataclasses
+import math
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
@@ -77,10 +78,8 @@ class SVRG(AbstractCorrection):
         """What a step evaluates between two moves of the anchor; where it moves, n datum gradients more."""
         return super().cost(num_data)
 
-    def num_steps(self, budget: int, num_data: int) -> int:
-        each = int(self.cost(num_data).datum_gradients)
-        cycles, left = divmod(budget, num_data + self.period * each)
-        return cycles * self.period + max(0, left - num_data) // each
+    def spent(self, num_steps: int, num_data: int) -> int:
+        return super().spent(num_steps, num_data) + num_data * math.ceil(num_steps / self.period)
 
     def noise_trace(self, key: Key, target: Target, position: Position, state: SVRGState) -> Scalar:
         return self.inner.noise_trace(key, anchored(target, state.anchor, state.slope), position, state.inner)
