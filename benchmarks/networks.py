@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROWS, BATCH, FRICTION, STEP = 60_000, 100, 0.1, 2e-3
-STEPS = {"mlp": 600, "cnn": 12}
-"""Steps of SGHMC with a minibatch of 100: an epoch of the MLP, a fiftieth of one of the CNN."""
+STEPS = {"mlp": 2_400, "cnn": 12}
+"""Steps of SGHMC with a minibatch of 100: four epochs of the MLP, a fiftieth of one of the CNN."""
 LIMITS = {
     "SGHMC / by hand": 1.15,
     "SGHMC / by hand, our generator": None,

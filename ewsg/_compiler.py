@@ -10,18 +10,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-_OPTIONS = {
-    "xla_cpu_prefer_vector_width": 512,  # 1.5 times as fast where noise is what takes the time
-    "xla_cpu_experimental_ynn_fusion_type": "",  # YNNPACK allocates in every product; Eigen's take 2/3 of the time
-}
+_VECTORS = {"xla_cpu_prefer_vector_width": 512}
+"""1.5 times as fast where noise is what takes the time."""
+_EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}
+"""Products by Eigen. YNNPACK, the default, is faster on small ones, but asks the system for memory in every product."""
 
 
 @functools.cache
-def options() -> dict[str, Any]:
-    """Options for the one loop: those of ours that this version of JAX knows; none but on the CPU."""
+def options(large: bool) -> dict[str, Any]:
+    """Options for the one loop: those of ours that this version of JAX knows; none but on the CPU.
+
+    Args:
+        large: whether products have operands of many megabytes, as those with the patches of a convolution.
+    """
     if jax.default_backend() != "cpu":
         return {}
-    return {name: value for name, value in _OPTIONS.items() if _known(name, value)}
+    wanted = _VECTORS | _EIGEN if large else _VECTORS
+    return {name: value for name, value in wanted.items() if _known(name, value)}
 
 
 def _known(name: str, value: Any) -> bool:

@@ -67,7 +67,7 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
 
 
 @functools.cache
-def advance(mesh: Mesh | None) -> Callable[..., tuple[Carry, Any]]:
+def advance(mesh: Mesh | None, large: bool) -> Callable[..., tuple[Carry, Any]]:
     """`steps`, compiled; with a mesh every device takes some of the chains. Carry and rows are given away."""
     run = steps
     if mesh is not None:
@@ -78,7 +78,7 @@ def advance(mesh: Mesh | None) -> Callable[..., tuple[Carry, Any]]:
             out_specs=(CARRY_SPECS, ROWS_SPECS),
             check_vma=False,
         )
-    return jax.jit(run, donate_argnums=(3, 4), compiler_options=options())
+    return jax.jit(run, donate_argnums=(3, 4), compiler_options=options(large))
 
 
 def steps(

@@ -29,6 +29,7 @@ from .target import Target
 
 _CHUNK_SECONDS, _FEW_SECONDS, _FEW_STEPS = 1.0, 3.0, 8
 _AUTOSAVE_SECONDS = 60.0
+_LARGE_DATUM = 64 * 2**10
 _PROBE_STEPS = 10
 
 
@@ -196,6 +197,7 @@ def _run(
     keys = _devices.place(keys, _chains.EACH, mesh)
     carry = _devices.place(carry, _chains.CARRY_SPECS, mesh)
     rows = _devices.place(record.empty_rows(), _chains.ROWS_SPECS, mesh)
+    large = sampler.target.datum_bytes(before.fingerprint["position"]) > _LARGE_DATUM
 
     def chunk(first: int, num_draws: int, partial: bool) -> _chains.Chunk:
         ends = not partial or done + first in (plan.discard, plan.num_steps)
@@ -204,7 +206,7 @@ def _run(
 
     def advanced(first: int, num_draws: int, partial: bool) -> tuple[_chains.Carry, Any]:
         arguments = sampler, collector, keys, carry, rows, chunk(first, num_draws, partial), limits
-        return jax.block_until_ready(_loop.advance(mesh)(*arguments))
+        return jax.block_until_ready(_loop.advance(mesh, large)(*arguments))
 
     def snapshot() -> Run:
         cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)

@@ -166,7 +166,11 @@ class Target(eqx.Module):
 
     def block(self, position: Position, most: int, memory: int = _MEMORY) -> int:
         """How many data, up to `most`, can be worked on at once in so many bytes."""
-        return max(1, min(most, memory // self.likelihood.datum_bytes(position, self.data.arrays)))
+        return max(1, min(most, memory // self.datum_bytes(position)))
+
+    def datum_bytes(self, position: Position) -> int:
+        """What one more datum adds to the size of everything that is computed for a batch."""
+        return self.likelihood.datum_bytes(position, self.data.arrays)
 
     def check(self, position: Position) -> None:
         """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""
