@@ -26,7 +26,7 @@ LIMITS = {
     "EWSG, M = 1 / SGHMC": 1.2,
     "EWSG, M = 1 / SGHMC, 2b": None,
     "paired, select / SGHMC, 2b": 1.35,
-    "paired, weight / SGHMC, 2b": None,
+    "paired, weight / SGHMC, 2b": 1.35,
 }
 MEMORY_LIMIT = 1.5
 """GiB, for EWSG with M = 9 on the CNN."""
