@@ -228,3 +228,12 @@ def test_networks_in_miniature(name, tmp_path, monkeypatch):
     assert name != "bnn-mlp" or (list(rows)[-1] == "paired (ours)" and "T = 0.01" in first["table"])
     monkeypatch.setattr(base, "sample", mock.Mock(side_effect=AssertionError))
     assert reproduced(name, tmp_path) == first
+
+
+def test_claims_about_the_end_of_a_chain_are_not_decided_at_its_start():
+    from ewsg.experiments.claims import Claim
+    from ewsg.experiments.networks_report import _too_early
+
+    claim = _too_early(Claim("EWSG errs less", "yes", "difference 3 points", "no"), 0.7)
+    assert claim.holds == "undecided"
+    assert claim.ours == "difference 3 points after 0.7 of 200 epochs"
