@@ -56,7 +56,7 @@ TASKS = {
     "C": _C,
     "C-sgld": dataclasses.replace(_C, name="C mnist mlp, SGLD", step_size=1e-8, friction=None),
     "D": _D,
-    "D-sgld": dataclasses.replace(_D, name="D mnist cnn, SGLD", step_size=1e-8, friction=None),
+    "D-sgld": dataclasses.replace(_D, name="D mnist cnn, SGLD", step_size=3e-7, friction=None),
 }
 """By the names that `speed.py --tasks` takes."""
 
