@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _tree, cli, experiments
-from ewsg.experiments import base, bnn_cnn, bnn_m, bnn_mlp, networks, networks_report, report, running
+from ewsg import _tree, cli, experiments, sampling
+from ewsg.experiments import base, bnn_cnn, bnn_m, bnn_mlp, claims, networks, networks_report, report, running
 from ewsg.modules import parameters
 from ewsg.outputs import Folder
 
@@ -231,9 +231,16 @@ def test_networks_in_miniature(name, tmp_path, monkeypatch):
 
 
 def test_claims_about_the_end_of_a_chain_are_not_decided_at_its_start():
-    from ewsg.experiments.claims import Claim
-    from ewsg.experiments.networks_report import _too_early
-
-    claim = _too_early(Claim("EWSG errs less", "yes", "difference 3 points", "no"), 0.7)
+    claim = networks_report._too_early(claims.Claim("EWSG errs less", "yes", "difference 3 points", "no"), 0.7)
     assert claim.holds == "undecided"
     assert claim.ours == "difference 3 points after 0.7 of 200 epochs"
+
+
+def test_products_of_the_cnn_are_large_and_those_of_the_mlp_are_not():
+    labels = np.zeros(4, np.int32)
+    small = networks.mlp(jax.random.key(0), 28, [100]), np.zeros((4, 784), np.float32)
+    large = networks.cnn(jax.random.key(1), 28, [32, 64], [200, 200]), np.zeros((4, 1, 28, 28), np.float32)
+    for (module, images), expected in ((small, False), (large, True)):
+        target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))
+        size = target.datum_bytes(parameters(module))
+        assert (size > sampling._LARGE_DATUM) is expected

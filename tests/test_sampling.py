@@ -326,3 +326,17 @@ def test_memory_stays_small_and_does_not_grow_with_steps():
     short, long = peak_mib(150), peak_mib(1500)
     assert long < 1024
     assert long < short + 40
+
+
+@pytest.mark.parametrize(
+    ("taken", "seconds", "quota", "wanted"),
+    [
+        (1000, 0.1, 1000, 10_000),  # a second's worth
+        (8, 1e-4, 8, 128),  # but not more than sixteen times as many as before
+        (8, 2.0, 8, 8),  # slow steps eight at a time
+        (8, 5.6, 8, 4),  # as many as take three seconds
+        (1, 9.0, 8, 1),  # one, if it takes longer
+    ],
+)
+def test_how_many_steps_a_call_takes(taken, seconds, quota, wanted):
+    assert sampling._next_quota(taken, seconds, quota) == wanted
