@@ -30,6 +30,10 @@ class Compensated(NamedTuple):
         """The sum, rounded once."""
         return jax.tree.map(jnp.add, self.high, self.low)
 
+    def distance_to(self, tree: Position) -> Position:
+        """tree − sum, rounded only after the leading digits have cancelled."""
+        return jax.tree.map(lambda high, low, leaf: (leaf - high) - low, self.high, self.low, tree)
+
 
 def _add_to_pair(high: Array, low: Array, term: Array) -> tuple[Array, Array]:
     """(high, low) + term, the rounding error of each addition kept."""

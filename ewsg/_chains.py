@@ -71,7 +71,7 @@ class Keys(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a chain counts as diverged, and how many draws lie between two probes of the gradient noise."""
+    """The temperature above which a chain has diverged; how many draws lie between two probes of the gradient noise."""
 
     divergence: Scalar
     probe_every: Int[Array, ""]

@@ -1,26 +1,52 @@
-"""Ctrl-C as a question that a loop asks between two chunks, not as an exception in the middle of one."""
+"""Ctrl-C and SIGTERM as a question that a loop asks between two calls, not as an exception in the middle of one."""
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
+_HELD_BACK = "ewsg: stopping after the present steps; press Ctrl-C again to stop at once"
+
+
+class Stop:
+    """Which signal asked for the end of a run, if any."""
+
+    signal: int | None = None
+
+    def __call__(self) -> bool:
+        """Whether the run should end."""
+        return self.signal is not None
+
 
 @contextlib.contextmanager
-def deferred() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether Ctrl-C was pressed; a second Ctrl-C raises KeyboardInterrupt as usual."""
-    pressed = []
+def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
+    """Yields a function that says whether the run should end.
+
+    A second Ctrl-C raises KeyboardInterrupt as usual. Signals reach the main thread only: elsewhere none is held back.
+
+    Args:
+        terminate: hold back SIGTERM too, which a cluster sends at its time limit. It takes its usual course once the
+            block is left, after whatever was saved there.
+    """
+    stop = Stop()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield stop
         return
 
     def handler(signum, frame):
-        if pressed:
+        if stop():
             raise KeyboardInterrupt
-        pressed.append(signum)
+        stop.signal = signum
+        print(_HELD_BACK, file=sys.stderr, flush=True)
 
-    previous = signal.signal(signal.SIGINT, handler)
+    held = [signal.SIGINT, signal.SIGTERM] if terminate else [signal.SIGINT]
+    previous = {number: signal.signal(number, handler) for number in held}
     try:
-        yield lambda: bool(pressed)
+        yield stop
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handle in previous.items():
+            signal.signal(number, signal.SIG_DFL if handle is None else handle)  # None: it was not set from Python
+    if stop.signal == signal.SIGTERM:
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int
 
@@ -105,7 +106,8 @@ def steps(
         carry = jax.lax.fori_loop(0, count, step, carry)
         whole = carry.since % _BLOCK == 0
         look = whole | ((left == count) & ~open_end)
-        judge = jax.vmap(functools.partial(_judge, limits, look), (CHAIN_AXES,), CHAIN_AXES)
+        recent = (carry.since - 1) % _BLOCK + 1
+        judge = jax.vmap(functools.partial(_judge, limits, look, recent), (CHAIN_AXES,), CHAIN_AXES)
         chains = judge(carry.chains)
         return left - count, carry._replace(chains=_tree.where(whole, _flush(chains), chains))
 
@@ -126,6 +128,7 @@ def steps(
     return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
 
 
+@functools.partial(jax.jit, static_argnames="num_rows")
 def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
     """Room for `num_rows` draws of all chains, the draw first."""
     row = jax.eval_shape(functools.partial(_rows, collector), carry)
@@ -134,10 +137,14 @@ def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any
 
 def begin_recording(carry: Carry) -> Carry:
     """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
-    window, recent = jax.tree.map(jnp.zeros_like, (carry.chains.window, carry.chains.recent))
-    anchor = jax.tree.map(jnp.copy, carry.chains.state.phase.position)
-    chains = carry.chains._replace(window=window, recent=recent, anchor=anchor)
-    return carry._replace(chains=chains, since=jnp.int32(0))
+    chains = carry.chains
+    window, recent, anchor = _renewed(chains.window, chains.recent, chains.state.phase.position)
+    return carry._replace(chains=chains._replace(window=window, recent=recent, anchor=anchor), since=np.int32(0))
+
+
+@jax.jit
+def _renewed(window: Compensated, recent: Any, position: Position) -> tuple[Compensated, Any, Position]:
+    return *_tree.zeros_like((window, recent)), jax.tree.map(jnp.copy, position)
 
 
 @jax.jit
@@ -161,19 +168,32 @@ def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
     )
 
 
-def _judge(limits: Limits, look: Array, chain: Chain) -> Chain:
+def _judge(limits: Limits, look: Array, recent: Int[Array, ""], chain: Chain) -> Chain:
     """Whether a chain is still in order, if this is the time to look; one that is not is parked at its anchor.
 
-    NaN and infinity do not go away, so that they are found later as well. The draws of a failed chain are blank. Only
-    the phase is held: what else a method carries (n indicators, for FlyMC) may be too large to select.
+    A chain that runs away heats up without bound, wherever the posterior is and whatever its units: so it is judged by
+    its mean temperature over the `recent` steps. NaN and infinity do not go away, so that they are found later as well.
+    The draws of a failed chain are blank. Only the phase is held: what else a method carries (n indicators, for FlyMC)
+    may be too large to select.
     """
     phase = chain.state.phase
-    bounded = _tree.max_abs(phase.position).astype(jnp.float32) < limits.divergence
-    outcome = jnp.where(_tree.all_finite(phase), jnp.where(bounded, Status.ok, Status.diverged), Status.nonfinite)
+    hot = _recent_heat(chain) > limits.divergence * recent.astype(jnp.float32)
+    outcome = jnp.where(_tree.all_finite(phase), jnp.where(hot, Status.diverged, Status.ok), Status.nonfinite)
     status = jnp.where(look & (chain.status == Status.ok), outcome, chain.status).astype(jnp.int32)
     rest = _tree.zeros_like(phase)._replace(position=chain.anchor)
     held = _tree.where(status == Status.ok, phase, rest)
     return chain._replace(state=chain.state._replace(phase=held), status=status)
+
+
+def _recent_heat(chain: Chain) -> Array:
+    """The sum over the recent steps of the kinetic temperature, or of the configurational one without a momentum.
+
+    0 for methods that have neither: they move by accepting proposals, and cannot run away.
+    """
+    for name in ("kinetic_temperature", "configurational_temperature"):
+        if name in chain.recent:
+            return jnp.asarray(chain.recent[name]).astype(jnp.float32)
+    return jnp.float32(0)
 
 
 def _flush(chain: Chain) -> Chain:

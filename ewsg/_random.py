@@ -10,11 +10,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ._compiler import stored
 from ._normal import normal
-from ._stream import FAST
+from ._stream import FAST, seeded
 from ._types import Indices, Key, Position
 
 _SHUFFLE_ROUNDS = 24
@@ -25,8 +26,16 @@ GENERATORS = ("fast", "threefry")
 
 
 def make_key(seed: int, generator: str) -> Key:
-    """The key of a whole number, for a generator by the name that `generator_of` gives."""
-    return jax.random.key(seed, impl=_implementation(generator))
+    """The key of a whole number below 2^64, for a generator by the name that `generator_of` gives.
+
+    The number is cut into two words here: JAX would take it modulo 2^32 where 64-bit numbers are off.
+    """
+    low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+    if generator == "fast":
+        return unpack(seeded(low, high), generator)
+    if generator == "threefry":
+        return unpack(np.array([high, low]), generator)
+    return jax.random.key(low, impl=_implementation(generator))
 
 
 def default_generator() -> str:

@@ -1,22 +1,18 @@
 """What a run is to keep, and the host's copy of what it has kept so far."""
 
 import dataclasses
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from . import _chains, _loop
+from . import _chains, _loop, _memory, _tree
 from .collect import AbstractCollector
-from .errors import InputError
 from .result import Checkpoint, Run, RunCost
 
 _CHUNK_BYTES = 16 * 2**20
 _CHUNK_DRAWS = 4096
-_MEMORY_SHARE = 0.8
 _LIVE = {"kinetic_temperature": "T_kin", "configurational_temperature": "T_conf", "acceptance": "accept"}
 
 
@@ -30,13 +26,13 @@ class Plan(NamedTuple):
     @property
     def num_draws(self) -> int:
         """How many draws a chain keeps."""
-        return (self.num_steps - self.discard) // self.thin
+        return max(0, self.num_steps - self.discard) // self.thin
 
 
 def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tuple[int, int, bool]:
     """(steps to the first draw, draws, whether that draw is not due yet) of the next call."""
     if done < plan.discard:
-        return min(quota, plan.discard - done), 1, True
+        return min(quota, min(plan.discard, plan.num_steps) - done), 1, True
     to_draw = plan.thin - since
     left = (plan.num_steps - done - to_draw) // plan.thin + 1
     if quota < to_draw or left < 1:
@@ -48,21 +44,20 @@ class Record:
     """Kept draws on the host, filled chunk by chunk."""
 
     def __init__(self, collector: AbstractCollector, carry: _chains.Carry, plan: Plan, before: Run):
-        shapes = jax.eval_shape(lambda c: _loop.empty_rows(collector, c, 1), carry)
-        self._shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), shapes)
+        row = jax.eval_shape(lambda: _loop.empty_rows(collector, carry, 1))
         self._filled = int(carry.draws)
-        row_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self._shapes))
-        _check_memory(row_bytes, plan.num_draws)
+        row_bytes = _tree.num_bytes(row)
+        _memory.check(
+            row_bytes * (plan.num_draws - self._filled),
+            f"keeping {plan.num_draws:,} draws",
+            "raise thin=, or keep less of each draw with collect=",
+        )
         self.room = max(1, min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_DRAWS))
         self._host = jax.tree.map(
-            lambda leaf: np.empty((leaf.shape[0], plan.num_draws, *leaf.shape[1:]), leaf.dtype), self._shapes
+            lambda leaf: np.empty((leaf.shape[1], plan.num_draws, *leaf.shape[2:]), leaf.dtype), row
         )
         if self._filled:
             jax.tree.map(self._fill(0), self._host, {"draw": before.draws, "stats": before.stats})
-
-    def empty_rows(self) -> Any:
-        """The device buffer that a chunk writes its draws to."""
-        return jax.tree.map(lambda leaf: jnp.zeros((self.room, *leaf.shape), leaf.dtype), self._shapes)
 
     def take(self, rows: Any, count: int) -> None:
         """Copies rows to the host and keeps the first `count`: cut on the device, every count would be compiled."""
@@ -97,16 +92,7 @@ class Record:
             collected=jax.tree.map(np.asarray, _loop.collected(collector, carry)),
             settings=before.settings
             | {"num_steps": int(carry.step), "discard": plan.discard, "thin": plan.thin}
+            | {"planned_steps": max(plan.num_steps, before.settings.get("planned_steps", 0))}
             | {"interrupted": int(carry.step) < plan.num_steps},
             checkpoint=checkpoint,
-        )
-
-
-def _check_memory(row_bytes: int, num_draws: int) -> None:
-    """Refuse to keep more draws than the machine has memory for."""
-    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if row_bytes * num_draws > _MEMORY_SHARE * available:
-        raise InputError(
-            f"keeping {num_draws:,} draws needs {row_bytes * num_draws / 2**30:.0f} GiB and this machine has "
-            f"{available / 2**30:.0f}: raise thin=, or keep less of each draw with collect="
         )

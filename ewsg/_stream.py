@@ -60,10 +60,16 @@ def _side_by_side(first: Word, second: Word) -> Word:
 
 
 def _seed(seed: Array) -> Word:
-    """The key of a whole number: a bijection of its 64 bits."""
+    """What `jax.random.key(seed, impl=FAST)` calls; without x64 JAX has cut the seed to 32 bits by then."""
     low, high = seed.astype(jnp.uint32), jnp.zeros(seed.shape, jnp.uint32)
     if seed.dtype.itemsize == 8:
         high = jnp.right_shift(seed, 32).astype(jnp.uint32)
+    return seeded(low, high)
+
+
+@jax.jit
+def seeded(low: Word, high: Word) -> Word:
+    """The key of a 64-bit number, given as two words: different numbers have different keys."""
     low, high = low ^ jnp.uint32(0x243F6A88), high + jnp.uint32(0x85A308D3)
     for _ in range(2):
         high = high + _mix(low)
@@ -98,7 +104,7 @@ def _word(key: Word, number: Word) -> Word:
 
 FAST = define_prng_impl(
     key_shape=(2,),
-    seed=jax.jit(_seed),
+    seed=_seed,
     split=_split,
     random_bits=_random_bits,
     fold_in=_fold_in,

@@ -61,6 +61,11 @@ def size(tree: Position) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(tree))
 
 
+def num_bytes(tree: Position) -> int:
+    """The size in memory of all leaves, which may be shapes."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
 def where(condition: Array, tree: Position, other: Position) -> Position:
     """`tree` if the (scalar) condition holds, else `other`; works on keys too."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), tree, other)
@@ -79,3 +84,8 @@ def max_abs(tree: Position) -> Array:
 def cast_like(tree: Position, example: Position) -> Position:
     """The same values in the dtypes of `example`."""
     return jax.tree.map(lambda a, b: a.astype(b.dtype), tree, example)
+
+
+def is_function(init: object) -> bool:
+    """Whether a starting point is a function that draws one: callable, and no pytree of arrays such as a module."""
+    return callable(init) and not any(hasattr(leaf, "dtype") for leaf in jax.tree.leaves(init))

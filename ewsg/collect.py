@@ -12,6 +12,7 @@ from jaxtyping import Array, Int
 from ._accumulate import Compensated
 from ._component import Component
 from ._types import Position
+from .errors import InputError
 
 
 class AbstractCollector(Component):
@@ -62,26 +63,53 @@ class MomentsSummary(NamedTuple):
 class Moments(AbstractCollector):
     """Mean and variance of every parameter, in O(d) memory however long the run.
 
-    Sums deviations from the first kept draw, compensated for rounding.
+    mean ← mean + (θ − mean)/t,   squares ← squares + (θ − old mean)(θ − new mean)   (Welford 1962)
+
+    Both sums are compensated for rounding, and no two large numbers are subtracted, wherever the first draw was.
     """
 
-    def init(self, position: Position) -> Any:
-        return position, Compensated.zeros(position), Compensated.zeros(position)
+    def init(self, position: Position) -> tuple[Compensated, Compensated]:
+        return Compensated.zeros(position), Compensated.zeros(position)
 
-    def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
-        origin, sums, squares = summary
-        origin = jax.tree.map(lambda o, p: jnp.where(count == 1, p, o), origin, position)
-        deviation = jax.tree.map(jnp.subtract, position, origin)
-        return origin, sums.add(deviation), squares.add(jax.tree.map(jnp.square, deviation))
+    def update(
+        self, summary: tuple[Compensated, Compensated], position: Position, count: Int[Array, ""]
+    ) -> tuple[Compensated, Compensated]:
+        mean, squares = summary
+        before = mean.distance_to(position)
+        mean = mean.add(jax.tree.map(lambda change: change / count.astype(change.dtype), before))
+        after = mean.distance_to(position)
+        return mean, squares.add(jax.tree.map(jnp.multiply, before, after))
 
-    def result(self, summary: Any, count: Int[Array, ""]) -> MomentsSummary:
-        origin, sums, squares = summary
-        number = count.astype(jax.tree.leaves(origin)[0].dtype)
-        shift = jax.tree.map(lambda s: s / number, sums.value())
-        variance = jax.tree.map(lambda q, m: (q - number * m**2) / (number - 1), squares.value(), shift)
-        return MomentsSummary(jax.tree.map(jnp.add, origin, shift), variance)
+    def result(self, summary: tuple[Compensated, Compensated], count: Int[Array, ""]) -> MomentsSummary:
+        mean, squares = summary
+        variance = jax.tree.map(lambda total: total / (count - 1).astype(total.dtype), squares.value())
+        return MomentsSummary(mean.value(), variance)
 
 
 def as_collector(collect: AbstractCollector | Callable | None) -> AbstractCollector:
     """The collector that `ewsg.sample(collect=...)` stands for."""
-    return collect if isinstance(collect, AbstractCollector) else Draws(collect)
+    if isinstance(collect, AbstractCollector):
+        return collect
+    if isinstance(collect, type):
+        raise InputError(f"collect must be an instance, not the class {collect.__name__}: write {collect.__name__}()")
+    if collect is not None and not callable(collect):
+        raise InputError(
+            f"collect must be None, a function of the position, or a collector such as ewsg.collect.Moments(), "
+            f"not {collect!r}"
+        )
+    return Draws(collect)
+
+
+def check_collector(collector: AbstractCollector, position: Position) -> None:
+    """Refuse a collector that fails, or keeps what is not an array, for a position like this one."""
+
+    def use(position: Position) -> Any:
+        count = jnp.int32(2)
+        summary = collector.update(collector.init(position), position, count)
+        return collector.row(position), collector.result(summary, count)
+
+    try:
+        jax.eval_shape(use, position)
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"collect failed for the parameters at the start: {reason}") from error

@@ -21,7 +21,7 @@ def fingerprint(target: Target, position: Position) -> dict[str, Any]:
     return {
         "num_data": target.num_data,
         "data": _digest(target.data.arrays),
-        "values": [float(prior), *(float(value) for value in values)],
+        "values": [float(prior), *np.asarray(values, np.float64).tolist()],
         "position": jax.tree.map(np.asarray, position),
     }
 
@@ -55,11 +55,16 @@ def _digest(arrays: Any) -> str:
     for path, leaf in jax.tree_util.tree_leaves_with_path(arrays):
         digest.update(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}\n".encode())
         row_bytes = max(1, leaf.nbytes // leaf.shape[0])
-        rows = leaf[_spaced(leaf.shape[0], max(1, _HASHED_BYTES // row_bytes))]
+        rows = _rows(leaf, _spaced(leaf.shape[0], max(1, _HASHED_BYTES // row_bytes)))
         digest.update(np.ascontiguousarray(rows).tobytes())
     return digest.hexdigest()
 
 
-def _spaced(size: int, count: int) -> jax.Array:
+@jax.jit
+def _rows(array: jax.Array, indices: Indices) -> jax.Array:
+    return array.at[indices].get(mode="promise_in_bounds")
+
+
+def _spaced(size: int, count: int) -> np.ndarray:
     """Up to `count` evenly spaced row numbers."""
-    return jnp.asarray(np.linspace(0, size - 1, min(size, count)).round(), jnp.int32)
+    return np.linspace(0, size - 1, min(size, count)).round().astype(np.int32)

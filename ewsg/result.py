@@ -80,6 +80,11 @@ class Run:
         return self.status == "ok"
 
     @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C, or SIGTERM, ended the run before its plan did."""
+        return bool(self.settings.get("interrupted"))
+
+    @property
     def temperature(self) -> float:
         """T, the temperature of the target exp(−V/T)."""
         return self.settings["temperature"]

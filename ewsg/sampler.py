@@ -140,17 +140,24 @@ def compose(
         estimator: which data (`ewsg.estimators`); or a whole method, which takes no integrator.
         integrator: how to move (`ewsg.integrators`); settings in mean units are translated here.
     """
+    check_parts(target, estimator, integrator)
+    if isinstance(estimator, AbstractKernel):
+        return estimator.bind(target)
+    assert integrator is not None
+    prepared, cost = estimator.prepare(target)
+    return Sampler(target, prepared, integrator.in_sum_units(target.num_data), cost)
+
+
+def check_parts(target: Any, estimator: Any, integrator: Any) -> None:
+    """Refuse parts that are not what they should be, or do not fit each other, before any work is done with them."""
     _check_role("target", target, Target)
     if isinstance(estimator, AbstractKernel):
         if integrator is not None:
             raise InputError(f"{type(estimator).__name__} is a whole method and takes no integrator: leave it out")
-        return estimator.bind(target)
+        return
     _check_role("estimator", estimator, AbstractEstimator)
     _check_role("integrator", integrator, AbstractIntegrator)
-    assert integrator is not None
     estimator.check(target.num_data, integrator.has_momentum)
-    prepared, cost = estimator.prepare(target)
-    return Sampler(target, prepared, integrator.in_sum_units(target.num_data), cost)
 
 
 def _check_role(name: str, part: Any, role: type) -> None:

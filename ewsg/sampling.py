@@ -1,36 +1,33 @@
-"""`ewsg.sample`: checks, then the compiled loop in chunks, then a `Run`."""
+"""`ewsg.sample` and `ewsg.resume`: everything is checked, then the run is driven to its end."""
 
 import dataclasses
 import importlib.metadata
 import os
+import platform
 import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from . import _chains, _devices, _interrupt, _loop, _progress, _random, _tree, storage
+from . import _chains, _devices, _loop, _process, _random, _start, _tree, storage
 from ._component import check_count, check_positive, describe, rebuild
-from ._record import Plan, Record, next_chunk
-from ._start import count_steps, initial_positions, make_plan, root_key
+from ._driver import drive
+from ._record import Plan
 from ._types import Position
-from .collect import AbstractCollector, as_collector
+from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, unknown
 from .estimators import AbstractEstimator
-from .failure import likely_cause
 from .fingerprint import check_same_target, fingerprint
 from .integrators import AbstractIntegrator
 from .recipes import Method
 from .result import Checkpoint, Run, RunCost
-from .sampler import AbstractKernel, AbstractSampler, compose
+from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
 from .target import Target
 
-_CHUNK_SECONDS, _FEW_SECONDS, _FEW_STEPS = 1.0, 3.0, 8
-_AUTOSAVE_SECONDS = 60.0
-_LARGE_DATUM = 64 * 2**10
 _PROBE_STEPS = 10
+_RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 
 
 def sample(
@@ -38,7 +35,7 @@ def sample(
     estimator: AbstractEstimator | AbstractKernel | Method,
     integrator: AbstractIntegrator | None = None,
     *,
-    init: Position | Callable[[jax.Array], Position],
+    init: Position | Callable[[jax.Array], Position] | None = None,
     num_chains: int = 4,
     num_steps: int | None = None,
     data_passes: float | None = None,
@@ -65,21 +62,23 @@ def sample(
         num_steps: steps per chain; 2,000 when neither this nor `data_passes` is given.
         data_passes: the budget in its place: at most n · data_passes datum gradients per chain.
         discard: how much of the start is thrown away: a share below 1, or a whole number of steps.
-        thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept.
-        seed: a whole number or a typed JAX key; equal seeds give equal runs, whatever the chunks.
+        thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept, or as many as
+            fit into 1 GiB.
+        seed: a whole number from 0 to 2^64 − 1, or a typed JAX key; equal seeds give equal runs.
         rng: the generator of random numbers: "fast" (docs/random.md) or "threefry", JAX's own; None is "fast" on the
             CPU and "threefry" elsewhere. A key given as seed keeps its own generator.
         collect: None keeps draws; a function of the position keeps its value instead; `ewsg.collect.Moments()` keeps
             running moments and no draws.
         progress: None shows a bar on a terminal when the run takes more than two seconds.
-        save_to: a file to which the run is written every minute and at its end.
+        save_to: a file to which the run is written every minute, at its end, and when the process is told to end
+            (SIGTERM, as clusters send it at their time limit).
         devices: how many of JAX's devices, e.g. cores, share the chains (docs/speed.md).
-        divergence_limit: a chain whose largest parameter exceeds this (times that of its start, if larger than 1) has
-            diverged.
+        divergence_limit: a chain whose kinetic temperature (without a momentum: configurational temperature) exceeds
+            this many times T, after the discarded part, has diverged.
         **unknown_options: refused, with the nearest option suggested.
 
     Returns:
-        A `Run`. Ctrl-C ends the run early and returns what there is.
+        A `Run`. Ctrl-C ends the run early and returns what there is, with `run.interrupted` set.
     """
     if unknown_options:
         raise unknown("option of sample", next(iter(unknown_options)), ["init", *(sample.__kwdefaults__ or ())])
@@ -87,20 +86,27 @@ def sample(
         if integrator is not None:
             raise InputError("give either a recipe or an estimator and an integrator, not both")
         estimator, integrator = estimator
-    sampler = compose(target, estimator, integrator)
-    plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin)
+    _process.check()
+    check_parts(target, estimator, integrator)
+    _start.check_length(num_steps, data_passes)
+    _start.check_plan(discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
     _devices.mesh(num_chains, devices)
     collector = as_collector(collect)
-    key = root_key(seed, rng)
-    keys = _loop.chain_keys(key, num_chains)
-    positions = initial_positions(target, init, keys.init, num_chains)
-    sampler.check(positions)
+    key = _start.root_key(seed, rng)
     if save_to is not None:
         storage.check_writable(save_to)
-    limit = divergence_limit * max(1.0, float(_tree.max_abs(positions)))
-    limits = _chains.Limits(jnp.float32(limit), jnp.int32(max(1, _PROBE_STEPS // plan.thin)))
+    num_chains = int(num_chains)
+    _start.check_chains(jax.eval_shape(lambda: _loop.chain_keys(key, num_chains)), num_chains)
+    keys = _loop.chain_keys(key, num_chains)
+    positions, first = _start.initial_positions(target, init, keys.init)
+    check_collector(collector, first)
+
+    sampler = compose(target, estimator, integrator)
+    draw_bytes = num_chains * _tree.num_bytes(jax.eval_shape(collector.row, first))
+    plan = _start.make_plan(_start.count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
+    sampler.check(positions)
     settings = {
         "estimator": describe(estimator),
         "integrator": describe(integrator),
@@ -109,25 +115,25 @@ def sample(
         "collect": describe(collector),
         "num_chains": num_chains,
         "num_data": target.num_data,
-        "dimension": _tree.size(positions) // num_chains,
-        "seed": seed if isinstance(seed, int) else "key",
+        "dimension": _tree.size(first),
+        "seed": "key" if isinstance(seed, jax.Array) else int(seed),
         "rng": _random.generator_of(key),
-        "divergence_limit": limit,
-        "versions": {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy")},
+        "divergence_limit": float(divergence_limit),
+        "versions": _versions(),
     }
     clock = time.perf_counter()
+    _start.check_chains(jax.eval_shape(_loop.start, sampler, collector, keys, positions), num_chains)
     carry = jax.block_until_ready(_loop.start(sampler, collector, keys, positions))
-    checkpoint = Checkpoint(carry, keys, limits)
-    empty = Run(
+    before = Run(
         draws=None,
         stats={},
         status=np.full(num_chains, "ok"),
         cost=RunCost(compile_seconds=time.perf_counter() - clock),
         settings=settings,
-        checkpoint=checkpoint,
-        fingerprint=fingerprint(target, jax.tree.map(lambda leaf: leaf[0], positions)),
+        checkpoint=Checkpoint(carry, keys, _limits(sampler, divergence_limit, plan)),
+        fingerprint=fingerprint(target, first),
     )
-    return _run(sampler, collector, plan, empty, progress, save_to, devices)
+    return drive(sampler, collector, plan, before, progress, save_to, devices)
 
 
 def resume(
@@ -150,7 +156,8 @@ def resume(
         path: a file written by `run.save`.
         target: the same posterior; another one is refused.
         num_steps: further steps; or
-        data_passes: further datum gradients per chain, over n.
+        data_passes: further datum gradients per chain, over n. Without either, an interrupted run is taken to the end
+            of what was planned.
         estimator: needed only when the saved one has a Python function among its settings, or a class of your own.
         integrator: likewise.
         collect: likewise.
@@ -159,100 +166,46 @@ def resume(
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
     """
+    _process.check()
+    _start.check_length(num_steps, data_passes)
+    if save_to is not None:
+        storage.check_writable(save_to)
     old = storage.read(path, like)
     settings = old.settings
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
-    sampler = compose(
-        target,
-        estimator or rebuild(settings["estimator"], "estimator"),
-        integrator or rebuild(settings["integrator"], "integrator"),
-    )
+    estimator = estimator or rebuild(settings["estimator"], "estimator")
+    integrator = integrator or rebuild(settings["integrator"], "integrator")
+    check_parts(target, estimator, integrator)
     check_same_target(old.fingerprint, target)
-    if num_steps is None and data_passes is None:
-        raise InputError("resume needs num_steps= or data_passes=: how much further to go")
-    further = count_steps(sampler, num_steps, data_passes, resumed=True)
-    plan = Plan(settings["num_steps"] + further, settings["discard"], settings["thin"])
-    if save_to is not None:
-        storage.check_writable(save_to)
+    sampler = compose(target, estimator, integrator)
+    total = _total_steps(sampler, settings, num_steps, data_passes)
     carry, keys, limits = old.restore(sampler, collector)
+    plan = Plan(total, settings["discard"], settings["thin"])
     run = dataclasses.replace(old.run, checkpoint=Checkpoint(carry, keys, limits))
-    return _run(sampler, collector, plan, run, progress, save_to, devices)
+    return drive(sampler, collector, plan, run, progress, save_to, devices)
 
 
-def _run(
-    sampler: AbstractSampler,
-    collector: AbstractCollector,
-    plan: Plan,
-    before: Run,
-    progress: bool | None,
-    save_to: str | os.PathLike | None,
-    devices: int,
-) -> Run:
-    """Takes the run from where `before` stands to the end of the plan."""
-    assert before.checkpoint is not None
-    carry, keys, limits = before.checkpoint
-    record = Record(collector, carry, plan, before)
-    mesh = _devices.mesh(before.settings["num_chains"], devices)
-    sampler, collector = _devices.place((sampler, collector), _chains.SAME, mesh)
-    keys = _devices.place(keys, _chains.EACH, mesh)
-    carry = _devices.place(carry, _chains.CARRY_SPECS, mesh)
-    rows = _devices.place(record.empty_rows(), _chains.ROWS_SPECS, mesh)
-    large = sampler.target.datum_bytes(before.fingerprint["position"]) > _LARGE_DATUM
-
-    def chunk(first: int, num_draws: int, partial: bool) -> _chains.Chunk:
-        ends = not partial or done + first in (plan.discard, plan.num_steps)
-        counts = (jnp.int32(count) for count in (first, num_draws, plan.thin))
-        return _chains.Chunk(*counts, partial=jnp.array(partial), ends=jnp.array(ends))
-
-    def advanced(first: int, num_draws: int, partial: bool) -> tuple[_chains.Carry, Any]:
-        arguments = sampler, collector, keys, carry, rows, chunk(first, num_draws, partial), limits
-        return jax.block_until_ready(_loop.advance(mesh, large)(*arguments))
-
-    def snapshot() -> Run:
-        cost = before.cost.plus(carry, sampler, compile_seconds, time.perf_counter() - began)
-        return record.run(before, Checkpoint(carry, keys, limits), cost, plan, collector)
-
-    with _interrupt.deferred() as interrupted, _progress.bar(plan.num_steps, progress) as update:
-        clock = time.perf_counter()
-        done = int(carry.step)
-        if mesh is not None:
-            _devices.check(_loop.steps, sampler, collector, keys, carry, rows, chunk(0, 0, False), limits)
-        carry, rows = advanced(0, 0, False)
-        compile_seconds = time.perf_counter() - clock
-        began = saved = time.perf_counter()
-        quota, text = 8, ""
-        while done < plan.num_steps and not interrupted():
-            first, num_draws, partial = next_chunk(plan, done, int(carry.since), quota, record.room)
-            tick = time.perf_counter()
-            carry, rows = advanced(first, num_draws, partial)
-            taken = first + (num_draws - 1) * plan.thin
-            done += taken
-            seconds = time.perf_counter() - tick
-            quota = _next_quota(taken, seconds, quota)
-            if not partial:
-                record.take(rows, num_draws)
-                text = record.live()
-            if done == plan.discard:
-                carry = _devices.place(_loop.begin_recording(carry), _chains.CARRY_SPECS, mesh)
-            update(done, f"{taken / seconds:,.0f} steps/s  {text}")
-            if save_to is not None and time.perf_counter() - saved > _AUTOSAVE_SECONDS:
-                snapshot().save(save_to)
-                saved = time.perf_counter()
-    run = snapshot()
-    if not run.ok.all():
-        cause = likely_cause(sampler, before.fingerprint["position"])
-        run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
-    if save_to is not None:
-        run.save(save_to)
-    return run
+def _total_steps(
+    sampler: AbstractSampler, settings: dict[str, Any], num_steps: int | None, data_passes: float | None
+) -> int:
+    """The length of a resumed run, from its start."""
+    done = settings["num_steps"]
+    if num_steps is not None or data_passes is not None:
+        total = done + _start.count_steps(sampler, num_steps, data_passes, resumed=True)
+    else:
+        total = settings.get("planned_steps", done)
+    if total <= done:
+        raise InputError("the saved run is complete: give num_steps= or data_passes=, how much further to go")
+    _start.check_total(total)
+    return total
 
 
-def _next_quota(taken: int, seconds: float, quota: int) -> int:
-    """How many steps the next call takes: about a second's worth, approached from below.
+def _limits(sampler: AbstractSampler, divergence_limit: float, plan: Plan) -> _chains.Limits:
+    hottest = np.float32(min(divergence_limit * float(sampler.temperature), np.finfo(np.float32).max))
+    return _chains.Limits(hottest, np.int32(max(1, _PROBE_STEPS // plan.thin)))
 
-    A call also has to ask the system for its memory. Where steps are slow, that of a large network takes as long as one
-    of them, so that a few are taken together as long as an interrupt need not wait for more than three seconds.
-    """
-    rate = taken / max(seconds, 1e-6)
-    wanted = max(1, int(_CHUNK_SECONDS * rate), min(_FEW_STEPS, int(_FEW_SECONDS * rate)))
-    return min(wanted, 16 * max(quota, taken), 2**30)
+
+def _versions() -> dict[str, str]:
+    """What made this run, for whoever has to repeat it."""
+    found = {name: importlib.metadata.version(name) for name in _RECORDED_VERSIONS}
+    return {"python": platform.python_version(), **found}
