@@ -90,7 +90,7 @@ def _describe(value: Any, depth: int) -> Any:
         return value
     if type(value) is dict and all(type(key) in (bool, str, float, int) for key in value):
         return {"$dict": [[key, _describe(entry, depth - 1)] for key, entry in value.items()]}
-    if type(value) in (list, tuple):
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
         entries = [_describe(entry, depth - 1) for entry in value]
         return {"$list": entries} if type(value) is list else entries
     return _describe_array(value)
