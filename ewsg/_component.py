@@ -4,18 +4,26 @@ Continuous settings are leaves, so that a sweep is a `vmap` and never a recompil
 """
 
 import dataclasses
+import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax.core
+import jax.numpy
 import numpy as np
 
 from .errors import InputError, unknown
 
 _DESCRIBED_ENTRIES = 10_000
+_DESCRIBED_DEPTH = 50
+_DESCRIBED_BITS = 1_024
+_PACKAGE = __name__.partition(".")[0]
+_ROOMS = ("collect", "estimators", "integrators", "kernels", "schedules")
 _REGISTRY: dict[str, type["Component"]] = {}
+
+Role = TypeVar("Role", bound="Component")
 
 
 class Component(eqx.Module):
@@ -23,7 +31,7 @@ class Component(eqx.Module):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        _REGISTRY[cls.__name__] = cls
+        _REGISTRY[class_key(cls)] = cls
 
     def __new__(cls, *args, **kwargs):
         known = list(inspect.signature(cls.__init__).parameters)[1:]
@@ -47,48 +55,99 @@ def as_module(function: Callable) -> Callable:
     return function if isinstance(function, eqx.Module) else Function(function)  # pyright: ignore[reportReturnType]
 
 
+def class_key(cls: type) -> str:
+    """The name of a component's class in a saved run: `module:qualname`, or `ewsg:qualname` for one of this package.
+
+    Classes of this package may move from one module to another; nobody else's class has the same key.
+    """
+    package = cls.__module__.partition(".")[0]
+    return f"{_PACKAGE if package == _PACKAGE else cls.__module__}:{cls.__qualname__}"
+
+
+def registered(role: type[Role]) -> list[type[Role]]:
+    """All concrete components of this package that are a `role`, e.g. `AbstractEstimator`, sorted by name."""
+    _import_rooms()
+    own = (cls for key, cls in _REGISTRY.items() if key.startswith(f"{_PACKAGE}:") and issubclass(cls, role))
+    return sorted((cls for cls in own if not inspect.isabstract(cls)), key=lambda cls: cls.__name__)
+
+
 def describe(value: Any) -> Any:
-    """A component, or one of its settings, as plain JSON."""
+    """A component, or one of its settings, as plain JSON; Python objects and large arrays are only named."""
+    return _describe(value, _DESCRIBED_DEPTH)
+
+
+def _describe(value: Any, depth: int) -> Any:
+    if depth == 0:
+        return {"$opaque": f"{type(value).__name__} in more than {_DESCRIBED_DEPTH} others"}
     if isinstance(value, Component):
-        settings = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"component": type(value).__name__, **settings}
-    if value is None or isinstance(value, bool | int | float | str):
+        fields = {field.name: _describe(getattr(value, field.name), depth - 1) for field in dataclasses.fields(value)}
+        return {"component": type(value).__name__, "$class": class_key(type(value)), **fields}
+    if value is None or type(value) in (bool, float):
         return value
-    if callable(value):
-        return {"$opaque": getattr(value, "__qualname__", type(value).__name__)}
-    if isinstance(value, dict):
-        return {"$dict": {name: describe(entry) for name, entry in value.items()}}
-    if isinstance(value, list):
-        return {"$list": [describe(entry) for entry in value]}
-    if isinstance(value, tuple):
-        return [describe(entry) for entry in value]
-    array = np.asarray(value)
-    if array.dtype == object or array.size > _DESCRIBED_ENTRIES:
-        return {"$opaque": f"{type(value).__name__} of {array.size:,} entries" if array.ndim else type(value).__name__}
+    if isinstance(value, str):
+        return str.__str__(value)
+    if type(value) is int and value.bit_length() <= _DESCRIBED_BITS:
+        return value
+    if type(value) is dict and all(type(key) in (bool, str, float, int) for key in value):
+        return {"$dict": [[key, _describe(entry, depth - 1)] for key, entry in value.items()]}
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        entries = [_describe(entry, depth - 1) for entry in value]
+        return {"$list": entries} if type(value) is list else entries
+    return _describe_array(value)
+
+
+def _describe_array(value: Any) -> Any:
+    """Numbers and small arrays of numbers by value, anything else by its name."""
+    name = getattr(getattr(value, "function", value), "__qualname__", type(value).__name__)
+    if callable(value) or isinstance(value, dict | list | tuple):
+        return {"$opaque": str(name)}
+    try:
+        array = np.asarray(value)
+        numeric = np.issubdtype(array.dtype, np.bool_) or array.dtype.kind in "iuf" or isinstance(array.item(0), float)
+    except Exception:  # an object of any class may fail here in its own way
+        return {"$opaque": str(name)}
+    if not numeric or array.size > _DESCRIBED_ENTRIES:
+        return {"$opaque": f"{name} of {array.size:,} entries" if array.ndim else str(name)}
     return array.item() if array.ndim == 0 else {"$array": array.tolist(), "dtype": str(array.dtype)}
 
 
 def rebuild(config: Any, role: str) -> Any:
-    """The component that `describe` wrote down; `role` (estimator, integrator) names it in errors."""
+    """The component that `describe` wrote down; `role` (estimator, integrator, collect) names it in errors."""
+    _import_rooms()
+    try:
+        return _rebuild(config, role)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"the saved {role} cannot be made again from the file: pass {role}= again") from error
+
+
+def _rebuild(config: Any, role: str) -> Any:
     if isinstance(config, list):
-        return tuple(rebuild(entry, role) for entry in config)
+        return tuple(_rebuild(entry, role) for entry in config)
     if not isinstance(config, dict):
         return config
     if "$array" in config:
-        return np.asarray(config["$array"], config["dtype"])
+        return np.asarray(config["$array"], jax.numpy.dtype(config["dtype"]))
     if "$dict" in config:
-        return {name: rebuild(value, role) for name, value in config["$dict"].items()}
+        return {name: _rebuild(value, role) for name, value in config["$dict"]}
     if "$list" in config:
-        return [rebuild(value, role) for value in config["$list"]]
+        return [_rebuild(value, role) for value in config["$list"]]
     if "$opaque" in config:
         raise InputError(
-            f"the saved {role} has a setting ({config['$opaque']}) that the file does not hold, a Python object or a "
-            f"large array: pass {role}= again"
+            f"the saved {role} has a setting ({config['$opaque']}) that cannot be restored from the file (Python "
+            f"objects and large arrays are not saved): pass {role}= again"
         )
-    if config["component"] not in _REGISTRY:
-        raise InputError(f"the saved {role} {config['component']!r} is not defined here: pass {role}= again")
-    settings = {name: rebuild(value, role) for name, value in config.items() if name != "component"}
-    return _REGISTRY[config["component"]](**settings)
+    if config["$class"] not in _REGISTRY:
+        raise InputError(f"the saved {role} {config['component']} is not defined here: pass {role}= again")
+    settings = {name: _rebuild(value, role) for name, value in config.items() if name not in ("component", "$class")}
+    return _REGISTRY[config["$class"]](**settings)
+
+
+def _import_rooms() -> None:
+    """Imports every module of this package that defines components: the package itself imports them when asked."""
+    for room in _ROOMS:
+        importlib.import_module(f".{room}", _PACKAGE)
 
 
 def check_positive(owner: str, name: str, value: Any, *, zero: bool = False) -> None:

@@ -20,6 +20,10 @@ class FileFormatError(InputError):
     """A file is not a run that this library wrote, or is damaged."""
 
 
+class SaveError(InputError, OSError):
+    """A file cannot be written: its place is unfit, the disk is full, or the system refused."""
+
+
 def unknown(kind: str, given: object, known: Iterable[str]) -> UnknownOption:
     """The error for a name that is not among `known`, with the nearest one suggested."""
     known = sorted(known)

@@ -34,11 +34,13 @@ def check_same_target(saved: dict[str, Any], target: Target) -> None:
         )
     if saved["data"] != _digest(target.data.arrays):
         raise InputError("the saved run has another target: its data differ from these, so its chains cannot go on")
+    if any(jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype for leaf in jax.tree.leaves(saved["position"])):
+        raise InputError("the saved run has 64-bit parameters: set jax.config.update('jax_enable_x64', True) first")
     try:
         now = fingerprint(target, jax.tree.map(jnp.asarray, saved["position"]))["values"]
     except Exception as error:
         raise InputError("the saved run has another target: its parameters do not fit this likelihood") from error
-    if not np.allclose(now, saved["values"], rtol=1e-4, atol=1e-5):
+    if len(now) != len(saved["values"]) or not np.allclose(now, saved["values"], rtol=1e-4, atol=1e-5):
         raise InputError(
             "the saved run has another target: the data are the same, but log_likelihood or log_prior give other values"
         )

@@ -2,13 +2,16 @@
 
 import dataclasses
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
 from . import _chains
 from .sampler import AbstractSampler
+
+if TYPE_CHECKING:
+    from .storage.trees import Form, StoredTree
 
 
 class Checkpoint(NamedTuple):
@@ -17,6 +20,18 @@ class Checkpoint(NamedTuple):
     carry: _chains.Carry
     keys: _chains.Keys
     limits: _chains.Limits
+
+
+class SavedChains(NamedTuple):
+    """A checkpoint as arrays: what a loaded, unpickled or copied run holds in its place.
+
+    Attributes:
+        tree: the checkpoint, taken apart.
+        forms: the structures that the trees of the run have in its file, by name; empty if it was not loaded.
+    """
+
+    tree: "StoredTree"
+    forms: dict[str, "Form"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +86,7 @@ class Run:
     cost: RunCost
     settings: dict[str, Any]
     collected: Any = ()
-    checkpoint: Checkpoint | None = dataclasses.field(default=None, repr=False)
+    checkpoint: Checkpoint | SavedChains | None = dataclasses.field(default=None, repr=False)
     fingerprint: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
@@ -110,6 +125,15 @@ class Run:
         from . import storage
 
         storage.write(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copy, which know no typed keys: the checkpoint is taken apart as for a file."""
+        from .storage.trees import store
+
+        checkpoint = self.checkpoint
+        if isinstance(checkpoint, Checkpoint):
+            checkpoint = SavedChains(store(checkpoint), {})
+        return self.__dict__ | {"checkpoint": checkpoint}
 
     def __repr__(self) -> str:
         good = int(self.ok.sum())

@@ -146,6 +146,6 @@ def test_a_sweep_over_step_sizes_is_a_vmap():
 
 
 def test_unwritable_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr("ewsg.storage.os.access", lambda path, mode: False)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(InputError, match="no permission"):
         sample(save_to=tmp_path / "run.npz")
