@@ -52,11 +52,10 @@ def check_schedule(owner: str, step_size: float | Schedule) -> None:
     try:
         first = step_size(jnp.int32(0))
     except Exception as error:
-        raise InputError(f"{rule}; at step 0 it failed: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{rule}; at step 0 it failed: {error!r}") from error
     is_array = isinstance(first, np.generic | np.ndarray | jax.Array)
-    if not isinstance(first, float) and not (
-        is_array and first.ndim == 0 and jnp.issubdtype(first.dtype, jnp.floating)
-    ):
+    is_real = is_array and first.ndim == 0 and jnp.issubdtype(first.dtype, jnp.floating)
+    if not (is_real or isinstance(first, float)):
         given = f"an array of shape {first.shape} and {first.dtype}" if is_array else repr(first)
         raise InputError(f"{rule}, such as 0.01; at step 0 it returned {given}")
     check_positive(owner, "step_size at step 0", first, zero=True)
