@@ -29,6 +29,8 @@ class Kick(NamedTuple):
         step: how many steps came before; the same number for all chains, so that what happens every k-th step is done
             only then.
         metric: diagonal preconditioner P of the update, which is then h·P·force + noise_scale·√P·ξ; None is P = I.
+            In the coordinates z = θ/√P the same update has P = I: a force there is √P·force, a momentum, a decay or
+            any other update there is itself over √P. An estimator honours P if it answers alike in both coordinates.
         factor: what the friction of one kick is worth in this integrator's step, relative to Euler–Maruyama.
     """
 
@@ -45,10 +47,19 @@ class Kick(NamedTuple):
 
     def whiten(self, force: Position) -> Position:
         """The force's part of the update in units of the injected noise: (h / noise_scale) √P · force."""
-        scale = self.step_size / self.noise_scale
+        return _tree.scaled(self.step_size / self.noise_scale, self.times_root(force))
+
+    def times_root(self, tree: Position) -> Position:
+        """√P · tree: a force in the coordinates where P = I, or an update back from them."""
         if self.metric is None:
-            return _tree.scaled(scale, force)
-        return jax.tree.map(lambda p, f: scale * jnp.sqrt(p) * f, self.metric, force)
+            return tree
+        return jax.tree.map(lambda p, leaf: jnp.sqrt(p) * leaf, self.metric, tree)
+
+    def over_root(self, tree: Position) -> Position:
+        """tree / √P: an update in the coordinates where P = I, or a force back from them."""
+        if self.metric is None:
+            return tree
+        return jax.tree.map(lambda p, leaf: leaf / jnp.sqrt(p), self.metric, tree)
 
 
 class Cost(NamedTuple):

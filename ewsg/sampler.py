@@ -16,6 +16,7 @@ from .errors import InputError
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .integrators.base import Phase
+from .schedules import check_schedule
 from .target import Target
 
 
@@ -62,6 +63,10 @@ class AbstractSampler(abc.ABC):
         del key, state
         return 0.0
 
+    def probe_cost(self) -> int:
+        """How many directional derivatives of one datum a call of `noise_ratio` evaluates."""
+        return 0
+
     def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
         """(step size over its limit at this curvature, the condition in words), where there is a limit."""
         del curvature
@@ -73,13 +78,17 @@ class AbstractSampler(abc.ABC):
 class Sampler(AbstractSampler):
     """A target, an estimator and an integrator (in sum units) as one transition.
 
+    A sampler is a pytree. Compile its step as a function of the sampler too, as below: the data are then an argument of
+    the program, whereas `jax.jit(sampler.step)` would write them into it as constants.
+
     Example:
         >>> import jax, jax.numpy as jnp, ewsg
         >>> target = ewsg.Target(lambda mu, x: -0.5 * (x - mu) ** 2, None, jnp.arange(10.0))
         >>> sampler = ewsg.compose(target, ewsg.Uniform(2), ewsg.Underdamped(step_size=0.01, friction=5.0))
         >>> key_init, key_step = jax.random.split(jax.random.key(0))
         >>> state = sampler.init(key_init, jnp.array(4.0))
-        >>> state, info = jax.jit(sampler.step)(key_step, state)
+        >>> step = jax.jit(type(sampler).step)
+        >>> state, info = step(sampler, key_step, state)
         >>> info.estimate.indices.shape
         (2,)
     """
@@ -113,10 +122,14 @@ class Sampler(AbstractSampler):
         return self.prepared
 
     def noise_ratio(self, key: Key, state: SamplerState) -> Scalar:
-        """ρ = h² Tr Cov(force) / (d · variance of the injected noise): how much subsampling heats the chain."""
+        """ρ = h² Tr √P Cov(force) √P / (d · variance of the injected noise): how much subsampling heats the chain."""
         h, noise_scale = self.integrator.scales(state.step)
-        trace = self.estimator.noise_trace(key, self.target, state.phase.position, state.estimator)
-        return h**2 * trace / (noise_scale**2 * _tree.size(state.phase.position))
+        position, metric = state.phase.position, self.integrator.metric(state.phase, state.step)
+        trace = self.estimator.noise_trace(key, self.target, position, state.estimator, metric)
+        return h**2 * trace / (noise_scale**2 * _tree.size(position))
+
+    def probe_cost(self) -> int:
+        return self.estimator.probe_cost(self.target.num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
         return self.integrator.stability(curvature)
@@ -157,6 +170,7 @@ def check_parts(target: Any, estimator: Any, integrator: Any) -> None:
         return
     _check_role("estimator", estimator, AbstractEstimator)
     _check_role("integrator", integrator, AbstractIntegrator)
+    check_schedule(type(integrator).__name__, integrator.step_size)
     estimator.check(target.num_data, integrator.has_momentum)
 
 

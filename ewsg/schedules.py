@@ -1,21 +1,26 @@
 """Step sizes that change along the run. Any function of the step counter fits; optax schedules too."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from ._component import Component, as_module, check_positive
+from ._settings import check_settings, plain
 from ._types import Scalar, Schedule
+from .errors import InputError
 
 
 class Polynomial(Component):
     """h(t) = initial · (1 + t/delay)^(−power): the decreasing steps of Welling and Teh (2011)."""
 
-    initial: float
-    delay: float = 1000.0
-    power: float = 1 / 3
+    initial: float = eqx.field(converter=plain)
+    delay: float = eqx.field(default=1000.0, converter=plain)
+    power: float = eqx.field(default=1 / 3, converter=plain)
 
     def __check_init__(self):
+        check_settings(self)
         check_positive("Polynomial", "initial", self.initial)
         check_positive("Polynomial", "delay", self.delay)
         check_positive("Polynomial", "power", self.power, zero=True)
@@ -36,7 +41,24 @@ class Scaled(Component):
 
 def as_step_size(step_size: float | Schedule) -> float | Schedule:
     """A step size as a component holds it: a number, or a schedule that is a pytree."""
-    return as_module(step_size) if callable(step_size) else step_size
+    return as_module(step_size) if callable(step_size) else plain(step_size)
+
+
+def check_schedule(owner: str, step_size: float | Schedule) -> None:
+    """Refuse a schedule that gives no step size at step 0: one real number, finite and not negative."""
+    if not callable(step_size):
+        return
+    rule = f"{owner}: step_size is a function and must return one real number for a step counter"
+    try:
+        first = step_size(jnp.int32(0))
+    except Exception as error:
+        raise InputError(f"{rule}; at step 0 it failed: {error!r}") from error
+    is_array = isinstance(first, np.generic | np.ndarray | jax.Array)
+    is_real = is_array and first.ndim == 0 and jnp.issubdtype(first.dtype, jnp.floating)
+    if not (is_real or isinstance(first, float)):
+        given = f"an array of shape {first.shape} and {first.dtype}" if is_array else repr(first)
+        raise InputError(f"{rule}, such as 0.01; at step 0 it returned {given}")
+    check_positive(owner, "step_size at step 0", first, zero=True)
 
 
 def at(step_size: float | Schedule, step: Int[Array, ""]) -> Scalar:

@@ -18,6 +18,22 @@ class Moments(NamedTuple):
     second: Float[Array, "d *k"]
     sketch: Float[Array, "d k"] | None
 
+    def stretched(self, root: Float[Array, " d"] | None) -> "Moments":
+        """The moments of √P·G_i, for the diagonal √P; Ω goes with it, as Ω/√P, so that ΩᵀĈΩ stays what it was."""
+        if root is None:
+            return self
+        mean = root * self.mean
+        if self.sketch is None:
+            return self._replace(mean=mean, second=stretched(self.second, root))
+        return self._replace(mean=mean, second=root[:, None] * self.second, sketch=self.sketch / root[:, None])
+
+
+def stretched(covariance: Float[Array, "d *d"], root: Float[Array, " d"] | None) -> Float[Array, "d *d"]:
+    """√P C √P for the diagonal √P, of a matrix C or of its diagonal."""
+    if root is None:
+        return covariance
+    return covariance * (root**2 if covariance.ndim == 1 else root[:, None] * root[None])
+
 
 def orthonormal(matrix: Float[Array, "d k"]) -> Float[Array, "d k"]:
     return jnp.linalg.qr(matrix)[0]

@@ -103,6 +103,9 @@ class AbstractCorrection(AbstractEstimator):
     def noise_factor(self, num_data: int) -> float:
         return self.inner.noise_factor(num_data)
 
+    def probe_cost(self, num_data: int) -> int:
+        return 2 * self.inner.probe_cost(num_data)
+
 
 def doubled(cost: Cost) -> Cost:
     """Every evaluation once at the position and once at the anchor."""

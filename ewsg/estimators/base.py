@@ -5,25 +5,30 @@ from bisect import bisect_right
 from typing import Any, Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from .. import _random
 from .._component import Component, check_count
-from .._types import Key, Position, Scalar
+from .._settings import check_settings
+from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
 from ..target import Target
 
-_PROBE_DATA = 32
+PROBE_DATA = 32
 
 
 class AbstractEstimator(Component):
     """An estimate of the force ∇(−V) from a few of the n data.
 
     A new estimator is one file with one subclass: `estimate`, `cost`, `noise_factor`, and where they differ from the
-    defaults below `prepare`, `init` and `check`. It never needs to know which integrator asks.
+    defaults below `prepare`, `init`, `check`, `noise_trace` and `probe_cost`. It never needs to know which integrator
+    asks: all that matters of it is in the `Kick`, every field of which has to be honoured (`tests/test_contract.py`).
     """
+
+    def __check_init__(self):
+        check_settings(self)
 
     def prepare(self, target: Target) -> tuple[Self, Cost]:
         """Work done once for all chains before the first step (a mode search, a clustering), and what it cost."""
@@ -59,19 +64,26 @@ class AbstractEstimator(Component):
         most = max(0, budget) // int(self.cost(num_data).datum_gradients)
         return max(0, bisect_right(range(most + 1), budget, key=lambda steps: self.spent(steps, num_data)) - 1)
 
-    def noise_trace(self, key: Key, target: Target, position: Position, state: Any) -> Scalar:
-        """An unbiased estimate of Tr Cov(force) at `position`, from a few directional derivatives.
+    def noise_trace(
+        self, key: Key, target: Target, position: Position, state: Any, metric: Position | None = None
+    ) -> Scalar:
+        """An unbiased estimate of Tr √P Cov(force) √P at `position` for a diagonal metric P, None being P = I.
 
-        For u ~ N(0, I), the variance over data of u · n∇V_i has mean Tr Cov(n∇V_i) over u.
+        For u ~ N(0, P), the variance over data of u · n∇V_i has mean Tr √P Cov(n∇V_i) √P over u: `probe_cost`
+        directional derivatives.
         """
         del state
-        factor = self.noise_factor(target.num_data)
-        if factor == 0.0 or target.num_data < 2:
+        if self.probe_cost(target.num_data) == 0:
             return 0.0
         key_direction, key_data = _random.split(key)
-        direction = _random.normal_like(key_direction, position)
-        indices = _random.indices(key_data, target.num_data, _PROBE_DATA)
+        direction = probe_direction(key_direction, position, metric)
+        indices = _random.indices(key_data, target.num_data, PROBE_DATA)
+        factor = self.noise_factor(target.num_data)
         return factor * jnp.var(target.directional(position, indices, direction), ddof=1)
+
+    def probe_cost(self, num_data: int) -> int:
+        """How many directional derivatives of one datum `noise_trace` evaluates."""
+        return 0 if num_data < 2 or self.noise_factor(num_data) == 0.0 else PROBE_DATA
 
 
 class AbstractMinibatch(AbstractEstimator):
@@ -92,7 +104,15 @@ class AbstractMinibatch(AbstractEstimator):
             )
 
 
-def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Float[Array, " b"]:
+def probe_direction(key: Key, position: Position, metric: Position | None) -> Position:
+    """A draw from N(0, P), shaped like the position."""
+    direction = _random.normal_like(key, position)
+    if metric is None:
+        return direction
+    return jax.tree.map(lambda p, u: jnp.sqrt(p) * u, metric, direction)
+
+
+def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Indices:
     """A uniform minibatch, with or without replacement."""
     draw = _random.indices if replace else _random.distinct_indices
     return draw(key, num_data, batch_size)

@@ -12,13 +12,12 @@ from jaxtyping import Array, Float, Int
 
 from .. import _random
 from .._component import check_count
+from .._settings import plain
 from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
 from ..target import Target
-from .base import AbstractEstimator
-
-_PROBE_DATA = 32
+from .base import PROBE_DATA, AbstractEstimator, probe_direction
 
 
 class Strata(NamedTuple):
@@ -41,7 +40,7 @@ class Clustered(AbstractEstimator):
 
     Unbiased for any clusters. Of the covariance of a uniform minibatch only the part within clusters is left, Σ_k
     (n_k²/m) Cov_k(∇ℓ): the gain is what the clusters say about the gradient. With one cluster this is
-    `Uniform(m, replace=True)`, draw for draw. Costs m datum gradients a step for every cluster that is not empty.
+    `Uniform(m, replace=True)`, draw for draw. Costs m datum gradients per step for every cluster that is not empty.
 
     The clusters are found once, before the first step, by k-means (scikit-learn, k-means++ seeds, on one thread so that
     it can be repeated): no datum gradients are counted for it. Resuming a saved run repeats it.
@@ -50,17 +49,17 @@ class Clustered(AbstractEstimator):
         num_clusters: how many clusters k-means looks for; not used with `labels`.
         draws_per_cluster: m.
         labels: the cluster of each datum, whole numbers, in place of k-means.
-        features: what k-means looks at, an array with one row a datum; by default all floating-point arrays of the data
-            side by side (in the models of regression that includes the responses).
+        features: what k-means looks at, an array with one row per datum; by default all floating-point arrays of the
+            data side by side (in the models of regression that includes the responses).
         seed: of k-means.
         strata: filled in by `prepare`.
     """
 
-    num_clusters: int = eqx.field(static=True, default=10)
-    draws_per_cluster: int = eqx.field(static=True, default=1)
+    num_clusters: int = eqx.field(static=True, default=10, converter=plain)
+    draws_per_cluster: int = eqx.field(static=True, default=1, converter=plain)
     labels: np.ndarray | None = eqx.field(default=None, converter=_as_array)
     features: np.ndarray | None = eqx.field(default=None, converter=_as_array)
-    seed: int = eqx.field(static=True, default=0)
+    seed: int = eqx.field(static=True, default=0, converter=plain)
     strata: Strata | None = None
 
     def __check_init__(self):
@@ -102,27 +101,37 @@ class Clustered(AbstractEstimator):
         return force, state, EstimateInfo(indices, self.cost(target.num_data), {})
 
     def cost(self, num_data: int) -> Cost:
-        if self.strata is not None:
-            found = self.strata.sizes.shape[0]
-        else:
-            found = self.num_clusters if self.labels is None else len(np.unique(self.labels))
-        return Cost(found * self.draws_per_cluster)
+        return Cost(self._num_strata() * self.draws_per_cluster)
 
     def noise_factor(self, num_data: int) -> float:
         """1/m, an upper bound that one cluster reaches; `noise_trace` sees the clusters."""
         return 1 / self.draws_per_cluster
 
-    def noise_trace(self, key: Key, target: Target, position: Position, state: Any) -> Scalar:
-        """Σ_k (n_k²/m) Tr Cov_k(∇ℓ), from the variance of u·∇ℓ_i, u ~ N(0, I), over a few data of each cluster."""
+    def noise_trace(
+        self, key: Key, target: Target, position: Position, state: Any, metric: Position | None = None
+    ) -> Scalar:
+        """Σ_k (n_k²/m) Tr √P Cov_k(∇ℓ) √P, from the variance of u·∇ℓ_i, u ~ N(0, P), over a few data per cluster."""
         del state
         sizes = self._strata().sizes
         key_direction, key_data = _random.split(key)
-        direction = _random.normal_like(key_direction, position)
-        draws = max(2, _PROBE_DATA // sizes.shape[0])
+        direction = probe_direction(key_direction, position, metric)
+        draws = self._probe_draws()
         along = target.directional(position, self._draw(key_data, draws), direction)
         within = jnp.var(along.reshape(-1, draws), axis=1, ddof=1)
         shares = sizes.astype(within.dtype) / target.num_data
         return jnp.dot(shares**2, within) / self.draws_per_cluster
+
+    def probe_cost(self, num_data: int) -> int:
+        return self._num_strata() * self._probe_draws()
+
+    def _probe_draws(self) -> int:
+        """How many data of each cluster `noise_trace` looks at."""
+        return max(2, PROBE_DATA // self._num_strata())
+
+    def _num_strata(self) -> int:
+        if self.strata is not None:
+            return self.strata.sizes.shape[0]
+        return self.num_clusters if self.labels is None else len(np.unique(self.labels))
 
     def _draw(self, key: Key, draws: int) -> Indices:
         """`draws` data of each cluster in turn."""

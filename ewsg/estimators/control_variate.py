@@ -12,6 +12,7 @@ from jaxtyping import Array, Int
 
 from .. import _tree
 from .._component import check_count, check_positive
+from .._settings import plain
 from .._types import Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
@@ -43,7 +44,7 @@ class ControlVariate(AbstractCorrection):
     Datum i has the force G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
     unbiased whenever the inner estimator is. Its spread vanishes as θ → a, so a should be near the mode.
 
-    Costs twice the inner estimator's evaluations a step (at θ and at a); before the first step n datum gradients for
+    Costs twice the inner estimator's evaluations per step (at θ and at a); before the first step n datum gradients for
     F(a), and n for every evaluation of the search. Resuming a saved run repeats that work.
 
     Args:
@@ -61,8 +62,8 @@ class ControlVariate(AbstractCorrection):
     inner: AbstractEstimator
     anchor: Position | None = eqx.field(default=None, converter=_as_arrays)
     start: Position | None = eqx.field(default=None, converter=_as_arrays)
-    max_passes: int = eqx.field(static=True, default=100)
-    tolerance: float = 1e-4
+    max_passes: int = eqx.field(static=True, default=100, converter=plain)
+    tolerance: float = eqx.field(default=1e-4, converter=plain)
     slope: Position | None = None
 
     def __check_init__(self):
@@ -99,8 +100,10 @@ class ControlVariate(AbstractCorrection):
         force, state, info = self.inner.estimate(key, self._anchored(target, kick.position), kick, state)
         return force, state, info._replace(cost=doubled(info.cost))
 
-    def noise_trace(self, key: Key, target: Target, position: Position, state: Any) -> Scalar:
-        return self.inner.noise_trace(key, self._anchored(target, position), position, state)
+    def noise_trace(
+        self, key: Key, target: Target, position: Position, state: Any, metric: Position | None = None
+    ) -> Scalar:
+        return self.inner.noise_trace(key, self._anchored(target, position), position, state, metric)
 
     def _anchored(self, target: Target, position: Position) -> Target:
         if self.slope is None:

@@ -13,11 +13,12 @@ from jaxtyping import Array, Float
 
 from .. import _random, _tree
 from .._component import check_choice, check_count, check_positive
+from .._settings import plain
 from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
 from ..target import Target
-from ._drag import Moments, clip, factor_drag, matrix_drag, moment_drag, orthonormal, sketched
+from ._drag import Moments, clip, factor_drag, matrix_drag, moment_drag, orthonormal, sketched, stretched
 from .base import AbstractEstimator
 from .exponential import Exponential
 from .uniform import Uniform
@@ -48,16 +49,17 @@ class CovarianceFriction(AbstractEstimator):
         left by the step before, or this step's calibration. Between calibrations the moments mix terms at ω and at θ:
         how far the chain has moved counts as covariance too, and data chosen twice cost positive semi-definiteness,
         which is restored by projection; `stats["projected"]` is the share of steps that needed it.
-        Extra cost: n datum gradients a calibration, and 2b a step (1 for b = 1, where the force is G_i itself). In a
-        loop of your own under `vmap`, keep the step counter unbatched (`in_axes=SamplerState(0, 0, None)`), so that a
+        Extra cost: n datum gradients per calibration, and 2b per step (1 for b = 1, where the force is G_i itself). In
+        a loop of your own under `vmap`, keep the step counter unbatched (`in_axes=SamplerState(0, 0, None)`), so that a
         calibration is computed only when it is due.
     "running": f·mean of the minibatches' sample covariances, the t-th with weight max(1/t, 1 − decay); decay = 1 is
-        the average of CCAdL (Shang et al. 2015). Needs b ≥ 2. Extra cost: b datum gradients a step.
-    "batch": f·sample covariance of the present minibatch. Needs b ≥ 2; no d × d matrix. Extra cost: b a step.
+        the average of CCAdL (Shang et al. 2015). Needs b ≥ 2. Extra cost: b datum gradients per step.
+    "batch": f·sample covariance of the present minibatch. Needs b ≥ 2; no d × d matrix. Extra cost: b per step.
 
     Alg. 2 as printed explodes where h times an eigenvalue of Γ passes 2, as on the paper's own Gaussian (h = 0.05:
     3.3); `bound` is the remedy. `Exponential` already brings a friction of the same kind, so that the two together
-    cool the chain too much at small steps; `Uniform` inside is the balanced choice.
+    cool the chain too much at small steps; `Uniform` inside is the balanced choice. With a metric P of the
+    kick all of this holds in the coordinates θ/√P.
 
     Args:
         inner: `Uniform` or `Exponential`, whose force is the mean of G_i over a minibatch. (Reshuffled minibatches are
@@ -65,32 +67,34 @@ class CovarianceFriction(AbstractEstimator):
         mode: where Ĉ comes from, see above.
         period: steps from one calibration to the next; or
         passes: L, the same in data passes of the inner estimator: ⌈L·n / (inner cost)⌉ steps. 1 when neither is given.
-        form: "full", a d × d matrix (d ≤ 2,000; with "svrg" one eigendecomposition a step; "batch" keeps its factor
+        form: "full", a d × d matrix (d ≤ 2,000; with "svrg" one eigendecomposition per step; "batch" keeps its factor
             instead, at any d); "diagonal"; "low_rank" ("svrg" only), the Nyström approximation
             Ĉ ≈ ĈΩ(ΩᵀĈΩ)⁺ΩᵀĈ ≤ Ĉ in O(d·rank) memory, Ω random at first and turned towards the leading eigenvectors by
             every calibration.
         rank: columns of Ω, for "low_rank".
         decay: of the running mean, for "running".
-        factor: multiplies the extra friction. 1 fits Euler–Maruyama; (1 + e^{−γh})/2 fits BAOAB.
+        factor: multiplies the extra friction; None is the integrator's own: 1 for Euler–Maruyama, (1 + e^{−γh})/2 for
+            BAOAB.
         bound: the largest share of a component of r that the extra friction may take in one step: the eigenvalues of
-            (h²/2T) Ĉ are cut off there. None is the method as printed.
+            (h²/2T) Ĉ, times the factor, are cut off there. None is the method as printed.
     """
 
     inner: Uniform | Exponential
     mode: str = eqx.field(static=True, default="svrg")
-    period: int | None = eqx.field(static=True, default=None)
-    passes: float | None = eqx.field(static=True, default=None)
+    period: int | None = eqx.field(static=True, default=None, converter=plain)
+    passes: float | None = eqx.field(static=True, default=None, converter=plain)
     form: str = eqx.field(static=True, default="full")
-    rank: int | None = eqx.field(static=True, default=None)
-    decay: float = 0.99
-    factor: float = 1.0
-    bound: float | None = None
+    rank: int | None = eqx.field(static=True, default=None, converter=plain)
+    decay: float = eqx.field(default=0.99, converter=plain)
+    factor: float | None = eqx.field(default=None, converter=plain)
+    bound: float | None = eqx.field(default=None, converter=plain)
 
     def __check_init__(self):
         name = "CovarianceFriction"
         check_choice(name, "mode", self.mode, _MODES)
         check_choice(name, "form", self.form, _FORMS)
-        check_positive(name, "factor", self.factor, zero=True)
+        if self.factor is not None:
+            check_positive(name, "factor", self.factor, zero=True)
         check_positive(name, "decay", self.decay, zero=True)
         if not isinstance(self.decay, jax.core.Tracer) and self.decay > 1:
             raise InputError(f"{name}: decay must be at most 1, not {self.decay!r}")
@@ -170,8 +174,10 @@ class CovarianceFriction(AbstractEstimator):
         self, key: Key, target: Target, kick: Kick, state: FrictionState
     ) -> tuple[Position, FrictionState, EstimateInfo]:
         force, inner, info = self.inner.estimate(key, target, kick, state.inner)
-        momentum, unravel = ravel_pytree(kick.momentum)
-        scale = self.factor * self.noise_factor(target.num_data) * kick.step_size / (2 * kick.temperature)
+        momentum, unravel = ravel_pytree(kick.over_root(kick.momentum))
+        root = None if kick.metric is None else jnp.sqrt(ravel_pytree(kick.metric)[0])
+        factor = kick.factor if self.factor is None else self.factor
+        scale = factor * self.noise_factor(target.num_data) * kick.step_size / (2 * kick.temperature)
         ceiling = None if self.bound is None else self.bound / kick.step_size
         stats, gradients = dict(info.stats), self.cost(target.num_data).datum_gradients
         assert info.indices is not None
@@ -180,15 +186,16 @@ class CovarianceFriction(AbstractEstimator):
             moments = jax.lax.cond(
                 due, lambda old: self._calibrate(target, kick, old), lambda old: old, state.covariance
             )
-            drag, negative = moment_drag(moments, momentum, scale, ceiling, self.form)
+            drag, negative = moment_drag(moments.stretched(root), momentum, scale, ceiling, self.form)
             covariance = self._update(target, kick, moments, force, info.indices)
             stats["projected"] = negative.astype(momentum.dtype)
             gradients = gradients + target.num_data * jnp.asarray(due, jnp.int32)
         else:
             deviations = self._deviations(target, kick.position, info.indices)
-            covariance, drag = self._sampled_drag(deviations, kick, state.covariance, momentum, scale, ceiling)
+            covariance = self._sampled(deviations, kick, state.covariance)
+            drag = self._sampled_drag(deviations, covariance, root, momentum, scale, ceiling)
         cost = Cost(gradients, info.cost.datum_directional)
-        friction = unravel(-drag)
+        friction = kick.over_root(unravel(-drag))
         force = _tree.add_scaled(force, 1, friction)
         return force, FrictionState(inner, covariance), EstimateInfo(info.indices, cost, stats, friction)
 
@@ -205,8 +212,10 @@ class CovarianceFriction(AbstractEstimator):
     def noise_factor(self, num_data: int) -> float:
         return self.inner.noise_factor(num_data)
 
-    def noise_trace(self, key: Key, target: Target, position: Position, state: FrictionState) -> Scalar:
-        return self.inner.noise_trace(key, target, position, state.inner)
+    def noise_trace(
+        self, key: Key, target: Target, position: Position, state: FrictionState, metric: Position | None = None
+    ) -> Scalar:
+        return self.inner.noise_trace(key, target, position, state.inner, metric)
 
     def _period(self, num_data: int) -> int:
         if self.period is not None:
@@ -255,23 +264,34 @@ class CovarianceFriction(AbstractEstimator):
         finite = 1.0 if self.inner.replace else (n - 1) / n  # b distinct data vary by n/(n − 1) more
         return (each - jnp.mean(each, axis=0, keepdims=True)) * math.sqrt(finite / (b - 1))
 
-    def _sampled_drag(
-        self, deviations: Array, kick: Kick, running: Any, momentum: Array, scale: Scalar, ceiling: Scalar | None
-    ) -> tuple[Any, Float[Array, " d"]]:
-        if self.mode == "batch" and self.form == "full":
-            return (), factor_drag(deviations.T, momentum, scale, ceiling)
+    def _sampled(self, deviations: Float[Array, "b d"], kick: Kick, running: Any) -> Any:
+        """The running mean with this minibatch in it; nothing for mode "batch"."""
+        if self.mode == "batch":
+            return ()
         covariance = self._second(deviations, None)
-        if self.mode == "running":
-            first = 1 / jnp.asarray(kick.step + 1, covariance.dtype)
-            weight = jnp.maximum(first, jnp.asarray(1 - self.decay, covariance.dtype))
-            covariance = running + weight * (covariance - running)
+        first = 1 / jnp.asarray(kick.step + 1, covariance.dtype)
+        weight = jnp.maximum(first, jnp.asarray(1 - self.decay, covariance.dtype))
+        return running + weight * (covariance - running)
+
+    def _sampled_drag(
+        self,
+        deviations: Float[Array, "b d"],
+        running: Any,
+        root: Float[Array, " d"] | None,
+        momentum: Float[Array, " d"],
+        scale: Scalar,
+        ceiling: Scalar | None,
+    ) -> Float[Array, " d"]:
+        """scale · √P Ĉ √P r, Ĉ the running mean or, in mode "batch", the covariance of the minibatch."""
+        if self.mode == "batch" and self.form == "full":
+            factor = deviations.T if root is None else root[:, None] * deviations.T
+            return factor_drag(factor, momentum, scale, ceiling)
+        covariance = stretched(running if self.mode == "running" else self._second(deviations, None), root)
         if self.form == "diagonal":
-            drag = clip(scale * covariance, ceiling) * momentum
-        elif ceiling is None:
-            drag = scale * (covariance @ momentum)
-        else:
-            drag = matrix_drag(covariance, momentum, scale, ceiling)[0]
-        return (covariance if self.mode == "running" else ()), drag
+            return clip(scale * covariance, ceiling) * momentum
+        if ceiling is None:
+            return scale * (covariance @ momentum)
+        return matrix_drag(covariance, momentum, scale, ceiling)[0]
 
 
 def _flat_forces(target: Target, position: Position, indices: Indices) -> Float[Array, "b d"]:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from .. import _random, _tree
 from .._component import check_choice, check_count
+from .._settings import plain
 from .._types import Indices, Key, Position
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
@@ -42,7 +43,7 @@ class Exponential(AbstractMinibatch):
 
     reached by M Metropolis steps with uniform proposals J from a uniform start I:
     accept with probability min{1, exp(½‖x + n a_J‖² − ½‖x + n a_I‖²)}                              (eq. 6).
-    Costs (M + 1)·b datum gradients a step. M = 0 is `Uniform`, draw for draw.
+    Costs (M + 1)·b datum gradients per step. M = 0 is `Uniform`, draw for draw.
 
     With overdamped dynamics (App. E) √h/σ becomes √(h/2T), and x stands for (θ' − θ)/√(2hT).
 
@@ -57,8 +58,8 @@ class Exponential(AbstractMinibatch):
             or a function of the `Kick` that returns a pytree like the position.
         restart: start the chain from a fresh uniform minibatch each step (Alg. 1); False carries the minibatch on,
             its force recomputed at the new position and counted.
-        exact: draw from the enumerated weights instead of running the chain; n datum gradients a step, for n^b (or the
-            number of ordered draws without replacement) up to 4,096.
+        exact: draw from the enumerated weights instead of running the chain; n datum gradients per step, for n^b (or
+            the number of ordered draws without replacement) up to 4,096.
         replace: draw minibatches with or without replacement.
         evaluate: how the M + 1 forces are computed: "unrolled" one after the other, "stacked" all at once in
             O((M + 1)·d) memory, "streamed" in a loop that keeps two, O(d) memory; the chain is the same. "auto"
@@ -66,12 +67,12 @@ class Exponential(AbstractMinibatch):
             streams.
     """
 
-    batch_size: int = eqx.field(static=True)
-    chain_length: int = eqx.field(static=True, default=1)
+    batch_size: int = eqx.field(static=True, converter=plain)
+    chain_length: int = eqx.field(static=True, default=1, converter=plain)
     x: str | Callable[[Kick], Position] = eqx.field(static=True, default="momentum")
-    restart: bool = eqx.field(static=True, default=True)
-    exact: bool = eqx.field(static=True, default=False)
-    replace: bool = eqx.field(static=True, default=True)
+    restart: bool = eqx.field(static=True, default=True, converter=plain)
+    exact: bool = eqx.field(static=True, default=False, converter=plain)
+    replace: bool = eqx.field(static=True, default=True, converter=plain)
     evaluate: str = eqx.field(static=True, default="auto")
 
     def __check_init__(self):
@@ -126,9 +127,9 @@ class Exponential(AbstractMinibatch):
         if self.x == "noise":
             return kick.noise
         if self.x == "momentum":
-            return _tree.scaled(1 / kick.noise_scale, kick.decay)
+            return _tree.scaled(1 / kick.noise_scale, kick.over_root(kick.decay))
         if self.x == "next_zero":
-            return _tree.scaled(1 / kick.noise_scale, _tree.subtract(kick.decay, kick.momentum))
+            return _tree.scaled(1 / kick.noise_scale, kick.over_root(_tree.subtract(kick.decay, kick.momentum)))
         return _tree.full_like(kick.position, 1.0 if self.x == "one" else 0.0)
 
     def _run_chain(
@@ -193,7 +194,7 @@ def log_weight(force: Position, x: Position, kick: Kick) -> Float[Array, ""]:
 
 
 def enumerate_batches(num_data: int, batch_size: int, replace: bool) -> np.ndarray:
-    """All ordered minibatches, one a row, each equally likely under a uniform draw."""
+    """All ordered minibatches, one per row, each equally likely under a uniform draw."""
     rows = (
         itertools.product(range(num_data), repeat=batch_size)
         if replace

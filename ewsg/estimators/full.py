@@ -9,7 +9,7 @@ from .base import AbstractEstimator
 
 
 class Full(AbstractEstimator):
-    """force = ∇(−V) over all n data; n datum gradients a step."""
+    """force = ∇(−V) over all n data; n datum gradients per step."""
 
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         del key

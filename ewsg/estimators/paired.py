@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from .. import _random, _tree
 from .._component import check_choice, check_positive
+from .._settings import plain
 from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
@@ -29,27 +30,34 @@ class Paired(AbstractMinibatch):
     weight:      force = Σ_k [(1 − p_k)(−G_i) + (1 + p_k)(−G_j)]/(2b),  p_k = clip(c D_k/2, −1, 1)
     select:      keep j_k with probability ½ + ½ clip(c D_k, −1, 1), else i_k;  force = mean of the b kept
     sequential:  r ← r − α(q)(r·v_k/T) v_k − h (G_i + G_j)/(2b), pair after pair,  q = ‖v_k‖²/T,
-                 α(q) = (1 − √(1 − q))/q, 1/q for q > 1: each tilt keeps N(0, T) exactly
+                 α(q) = (1 − √(1 − cq))/q, and 1/q for cq > 1
 
     The tilt adds, on average, the friction (h/2T) Cov(g) r that fluctuation–dissipation asks for against the heating
     h² Cov(g) of subsampling. It is odd in r, so that the mean force is unbiased under the momentum's symmetry; weights
     stay in [0, 1/b], so that it cannot blow up. Without momentum the pairs are tilted against the injected noise: the
-    same rule with r = √(2hT) ξ and 2hT for T.
+    same rule with r = √(2hT) ξ and 2hT for T. With a metric P the rule holds in the coordinates θ/√P.
 
-    A step costs, in datum gradients and directional derivatives: `weight` 2b and 2b, `select` b and 2b, `sequential` 2b
-    and none.
+    α solves T(1 − αq)² + c·qT = T: against a noise of c·v vᵀ, the tilt keeps N(0, T) exactly. Independent pairs have
+    that noise with c = 1. Drawn without replacement their sums vary less, by 1 − 2b/n: with n = 2b nothing is left to
+    chance, c = 0, and the force is the full one.
+
+    Per step `weight` costs 2b datum gradients and 2b directional derivatives, `select` b and 2b, `sequential` 2b and
+    none.
 
     Args:
         batch_size: b, the number of pairs.
         rule: "weight", "select" or "sequential".
-        factor: c; None is the integrator's own (1 for Euler–Maruyama), without replacement times 1 − 2b/n.
+        factor: c; None is the integrator's own (1 for Euler–Maruyama), which sets the position's variance right to
+            first order in q; for `sequential` None is 1 whatever the integrator, as only then the kick by itself keeps
+            the momentum's law. Without replacement c is multiplied by 1 − m/n, where m data make the force: 2b, of
+            `select` b.
         replace: draw the 2b data with or without replacement.
     """
 
-    batch_size: int = eqx.field(static=True)
+    batch_size: int = eqx.field(static=True, converter=plain)
     rule: str = eqx.field(static=True, default="weight")
-    factor: float | None = None
-    replace: bool = eqx.field(static=True, default=True)
+    factor: float | None = eqx.field(default=None, converter=plain)
+    replace: bool = eqx.field(static=True, default=True, converter=plain)
 
     def __check_init__(self):
         if isinstance(self.batch_size, Reshuffled):
@@ -72,12 +80,12 @@ class Paired(AbstractMinibatch):
 
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         drawn = draw_batch(_random.fold(key, 0), target.num_data, 2 * self.batch_size, self.replace)
-        momentum, variance = _reference(kick)
+        reference, variance = _reference(kick)
         if self.rule == "sequential":
-            force, tilt = self._sequential(target, kick, drawn, momentum, variance)
+            force, tilt = self._sequential(target, kick, drawn, reference, variance)
             return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, tilt))
         held = target.hold(drawn)
-        along = held.directional(kick.position, drawn, momentum)
+        along = held.directional(kick.position, drawn, kick.times_root(reference))
         first, second = jnp.split(along, 2)
         tilt = kick.step_size * (first - second) / (2 * self.batch_size * variance)
         lean = self._factor(kick, target.num_data) * tilt
@@ -99,23 +107,29 @@ class Paired(AbstractMinibatch):
         ]
 
     def noise_factor(self, num_data: int) -> float:
-        return batch_noise(num_data, 2 * self.batch_size, self.replace)
+        return batch_noise(num_data, self._data_in_force(), self.replace)
+
+    def _data_in_force(self) -> int:
+        return self.batch_size if self.rule == "select" else 2 * self.batch_size
 
     def _factor(self, kick: Kick, num_data: int) -> Scalar:
-        factor = kick.factor if self.factor is None else self.factor
-        return factor if self.replace else factor * (1 - 2 * self.batch_size / num_data)
+        own = 1.0 if self.rule == "sequential" else kick.factor
+        factor = own if self.factor is None else self.factor
+        return factor if self.replace else factor * (1 - self._data_in_force() / num_data)
 
     def _sequential(
-        self, target: Target, kick: Kick, drawn: Indices, momentum: Position, variance: Scalar
+        self, target: Target, kick: Kick, drawn: Indices, reference: Position, variance: Scalar
     ) -> tuple[Position, Float[Array, " b"]]:
         dimension = _tree.size(kick.position)
         if 2 * self.batch_size * dimension > _SEQUENTIAL_LIMIT:
             raise InputError(
-                f"Paired(rule='sequential') would hold {2 * self.batch_size} gradients of {dimension} parameters a "
+                f"Paired(rule='sequential') would hold {2 * self.batch_size} gradients of {dimension} parameters per "
                 f"chain, more than {_SEQUENTIAL_LIMIT:,} numbers: use rule='weight'"
             )
-        start, unravel = ravel_pytree(momentum)
-        forces = jax.vmap(lambda force: ravel_pytree(force)[0])(target.forces(kick.position, drawn))
+        start, unravel = ravel_pytree(reference)
+        each = target.forces(kick.position, drawn)
+        forces = jax.vmap(lambda force: ravel_pytree(kick.times_root(force))[0])(each)
+        factor = self._factor(kick, target.num_data)
         first, second = jnp.split(forces * (kick.step_size / (2 * self.batch_size)), 2)
 
         def tilt_pair(r, pair):
@@ -123,10 +137,10 @@ class Paired(AbstractMinibatch):
             v = one - other
             q = jnp.dot(v, v) / variance
             along = jnp.dot(r, v) / variance
-            return r - _alpha(q) * along * v + (one + other), along
+            return r - friction_share(q, factor) * along * v + (one + other), along
 
         end, tilt = jax.lax.scan(tilt_pair, start, (first, second))
-        return unravel((end - start) / kick.step_size), tilt
+        return kick.over_root(unravel((end - start) / kick.step_size)), tilt
 
 
 def choice_probability(tilt: Float[Array, " b"]) -> Float[Array, " b"]:
@@ -135,15 +149,16 @@ def choice_probability(tilt: Float[Array, " b"]) -> Float[Array, " b"]:
 
 
 def _reference(kick: Kick) -> tuple[Position, Scalar]:
-    """What the pairs are tilted against, and its variance: the momentum, or the injected noise."""
+    """What the pairs are tilted against where P = I, and its variance: the momentum, or the injected noise."""
     if kick.momentum is not None:
-        return kick.momentum, kick.temperature
+        return kick.over_root(kick.momentum), kick.temperature
     return _tree.scaled(kick.noise_scale, kick.noise), kick.noise_scale**2
 
 
-def _alpha(q: Float[Array, ""]) -> Float[Array, ""]:
-    """(1 − √(1 − q))/q for q ≤ 1, written 1/(1 + √(1 − q)) so that it is ½ at q = 0; 1/q beyond."""
-    return jnp.where(q <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - q, 0))), 1 / jnp.maximum(q, 1))
+def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:
+    """α = (1 − √(1 − cq))/q for cq ≤ 1, written c/(1 + √(1 − cq)) so that it is c/2 at q = 0; 1/q beyond."""
+    noise = factor * q
+    return factor * jnp.where(noise <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - noise, 0))), 1 / jnp.maximum(noise, 1))
 
 
 def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"]) -> dict[str, Scalar]:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from .. import _random, _tree
+from .._settings import plain
 from .._types import Key, Position
 from ..contract import Cost, EstimateInfo, Kick
 from ..target import Target
@@ -25,13 +26,14 @@ class Reshuffled(AbstractMinibatch):
     """force = (n/b) Σ_{i in batch} ∇(−V_i), batches taken in turn from a permutation of the data.
 
     Every epoch of ⌊n/b⌋ batches has its own permutation, and every chain its own; the n mod b data that are left over
-    sit that epoch out. The permutation is computed where it is needed and never stored: O(b) memory a chain for any n.
+    sit that epoch out. The permutation is computed where it is needed and never stored: O(b) memory per chain, for
+    any n.
 
     Args:
         batch_size: b.
     """
 
-    batch_size: int = eqx.field(static=True)
+    batch_size: int = eqx.field(static=True, converter=plain)
 
     def init(self, key: Key, target: Target, position: Position) -> ReshuffledState:
         del target, position

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from .. import _random, _tree
+from .._settings import plain
 from .._types import Key, Position
 from ..contract import Cost, EstimateInfo, Kick
 from ..target import Target
@@ -31,7 +32,7 @@ class SMS(AbstractMinibatch):
         batch_size: b.
     """
 
-    batch_size: int = eqx.field(static=True)
+    batch_size: int = eqx.field(static=True, converter=plain)
 
     def init(self, key: Key, target: Target, position: Position) -> SMSState:
         del target, position

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from .. import _tree
 from .._component import check_count
+from .._settings import plain
 from .._types import Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..target import Target
@@ -32,13 +33,13 @@ class SVRG(AbstractCorrection):
     unbiased whenever the inner estimator is. At steps 0, period, 2·period, ... the anchor moves to the present
     position and F is computed afresh.
 
-    Costs twice the inner estimator's evaluations a step (at θ and at a), and n datum gradients more where the anchor
+    Costs twice the inner estimator's evaluations per step (at θ and at a), and n datum gradients more where the anchor
     moves. In a loop of your own under `vmap`, keep the step counter of the state unbatched
     (`in_axes=SamplerState(0, 0, None)`): otherwise the full gradient is computed every step and mostly thrown away.
 
     Args:
         inner: which data (any estimator).
-        period: steps from one anchor to the next. With b data a step and this many steps, the full gradients cost
+        period: steps from one anchor to the next. With b data per step and this many steps, the full gradients cost
             n/(2·b·period) of the rest: n/b steps, a data pass of the inner estimator, add a half.
 
     Example:
@@ -48,7 +49,7 @@ class SVRG(AbstractCorrection):
     """
 
     inner: AbstractEstimator
-    period: int = eqx.field(static=True)
+    period: int = eqx.field(static=True, converter=plain)
 
     def __check_init__(self):
         check_count("SVRG", "period", self.period, 1)
@@ -81,5 +82,8 @@ class SVRG(AbstractCorrection):
     def spent(self, num_steps: int, num_data: int) -> int:
         return super().spent(num_steps, num_data) + num_data * math.ceil(num_steps / self.period)
 
-    def noise_trace(self, key: Key, target: Target, position: Position, state: SVRGState) -> Scalar:
-        return self.inner.noise_trace(key, anchored(target, state.anchor, state.slope), position, state.inner)
+    def noise_trace(
+        self, key: Key, target: Target, position: Position, state: SVRGState, metric: Position | None = None
+    ) -> Scalar:
+        around = anchored(target, state.anchor, state.slope)
+        return self.inner.noise_trace(key, around, position, state.inner, metric)

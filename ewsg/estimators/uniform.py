@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 
 from .. import _random
+from .._settings import plain
 from .._types import Key, Position
 from ..contract import Cost, EstimateInfo, Kick
 from ..target import Target
@@ -19,8 +20,8 @@ class Uniform(AbstractMinibatch):
         replace: draw with replacement (default), or b distinct data.
     """
 
-    batch_size: int = eqx.field(static=True)
-    replace: bool = eqx.field(static=True, default=True)
+    batch_size: int = eqx.field(static=True, converter=plain)
+    replace: bool = eqx.field(static=True, default=True, converter=plain)
 
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         indices = draw_batch(_random.fold(key, 0), target.num_data, self.batch_size, self.replace)

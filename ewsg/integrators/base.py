@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,8 +12,10 @@ from jaxtyping import Array, Int
 
 from .. import _random, _tree, schedules
 from .._component import Component, check_choice, check_positive
+from .._settings import check_settings
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import EstimateInfo, Kick, Scales, StepInfo
+from ..errors import InputError
 
 ForceFunction: TypeAlias = Callable[[Key, Kick, Any], tuple[Position, Any, EstimateInfo]]
 """(key, kick, estimator state) -> (force, estimator state, info)."""
@@ -33,20 +35,11 @@ def start_momentum(key: Key, position: Position, temperature: Scalar, how: str) 
     return Phase(position, _tree.scaled(jnp.sqrt(temperature), _random.normal_like(key, position)))
 
 
-def friction_in_sum_units(integrator: Any, num_data: int) -> Any:
-    """An integrator with a friction, from mean units to sum units: h_sum = h_mean/√n, γ_sum = γ_mean·√n."""
-    if integrator.units == "sum":
-        return integrator
-    root = math.sqrt(num_data)
-    step_size = schedules.scale(integrator.step_size, 1 / root)
-    return dataclasses.replace(integrator, step_size=step_size, friction=integrator.friction * root, units="sum")
-
-
 class AbstractIntegrator(Component):
     """One step of a Langevin dynamics that targets exp(−V/T).
 
-    A new integrator is one file with one subclass. Its settings are in sum units (see `in_sum_units`) by the time
-    `step` is called.
+    A new integrator is one file with one subclass: `init`, `step`, `scales`, and where they differ from the defaults
+    below `in_sum_units`, `metric` and `stability`. Its settings are in sum units by the time `step` is called.
     """
 
     has_momentum: ClassVar[bool]
@@ -56,6 +49,7 @@ class AbstractIntegrator(Component):
         units: eqx.AbstractVar[str]
 
     def __check_init__(self: Any):
+        check_settings(self)
         if not callable(self.step_size):
             check_positive(type(self).__name__, "step_size", self.step_size)
         check_positive(type(self).__name__, "temperature", self.temperature)
@@ -80,9 +74,30 @@ class AbstractIntegrator(Component):
     def scales(self, step: Int[Array, ""]) -> Scales:
         """The factor of the force and the standard deviation of the noise in the update at `step`."""
 
-    @abc.abstractmethod
-    def in_sum_units(self, num_data: int) -> Self:
-        """The same dynamics with its settings meant for ∇V, the sum over data, at temperature T."""
+    def in_sum_units(self: Any, num_data: int) -> Any:
+        """The same dynamics with its settings meant for ∇V, the sum over data, at temperature T.
+
+        From mean units, ∇V/n at temperature T/n, with mass 1: h_sum = h_mean/√n and γ_sum = γ_mean·√n for a dynamics
+        with momentum and a `friction` γ, h_sum = h_mean/n for one without momentum. One with other settings that have
+        a unit of time overrides this.
+        """
+        if self.units == "sum":
+            return self
+        if not self.has_momentum:
+            return dataclasses.replace(self, step_size=schedules.scale(self.step_size, 1 / num_data), units="sum")
+        if not hasattr(self, "friction"):
+            raise InputError(
+                f"{type(self).__name__} has no friction to translate from units='mean': use units='sum', or give it "
+                "an in_sum_units of its own"
+            )
+        root = math.sqrt(num_data)
+        step_size = schedules.scale(self.step_size, 1 / root)
+        return dataclasses.replace(self, step_size=step_size, friction=self.friction * root, units="sum")
+
+    def metric(self, phase: Any, step: Int[Array, ""]) -> Position | None:
+        """The preconditioner P that the kick at `step` announces (`Kick.metric`); None is P = I."""
+        del phase, step
+        return None
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
         """(h·λ_max over its limit, the condition in words), for a constant step size in sum units; None if unknown."""

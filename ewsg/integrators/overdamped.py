@@ -1,6 +1,5 @@
 """Overdamped Langevin dynamics: SGLD when the force is stochastic."""
 
-import dataclasses
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -8,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from .. import _random, _tree, schedules
+from .._settings import plain
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase
@@ -28,7 +28,7 @@ class Overdamped(AbstractIntegrator):
 
     has_momentum: ClassVar[bool] = False
     step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
-    temperature: float = 1.0
+    temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
 
     def init(self, key: Key, position: Position) -> Phase:
@@ -54,11 +54,6 @@ class Overdamped(AbstractIntegrator):
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)
         return Scales(h, jnp.sqrt(2 * h * self.temperature))
-
-    def in_sum_units(self, num_data: int) -> "Overdamped":
-        if self.units == "sum":
-            return self
-        return dataclasses.replace(self, step_size=schedules.scale(self.step_size, 1 / num_data), units="sum")
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
         h = schedules.at(self.step_size, jnp.int32(0))

@@ -11,6 +11,7 @@ from jaxtyping import Array, Int
 
 from .. import _random, _tree, schedules
 from .._component import check_positive
+from .._settings import plain
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
 from ..errors import InputError
@@ -55,12 +56,12 @@ class Preconditioned(AbstractIntegrator):
 
     has_momentum: ClassVar[bool] = False
     step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
-    alpha: float = 0.99
-    regularization: float = 1e-5
-    curvature: bool = eqx.field(static=True, default=False)
-    temperature: float = 1.0
+    alpha: float = eqx.field(default=0.99, converter=plain)
+    regularization: float = eqx.field(default=1e-5, converter=plain)
+    curvature: bool = eqx.field(static=True, default=False, converter=plain)
+    temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
-    num_data: int | None = eqx.field(static=True, default=None)
+    num_data: int | None = eqx.field(static=True, default=None, converter=plain)
 
     def __check_init__(self):
         check_positive("Preconditioned", "alpha", self.alpha, zero=True)
@@ -84,8 +85,7 @@ class Preconditioned(AbstractIntegrator):
         h, noise_scale = self.scales(step)
         position, _, second = phase
         noise = _random.normal_like(key_noise, position)
-        metric = jax.tree.map(lambda v: jnp.where(step == 0, 1.0, self._metric(v)), second)
-        kick = Kick(position, None, None, noise, h, noise_scale, self.temperature, step, metric)
+        kick = Kick(position, None, None, noise, h, noise_scale, self.temperature, step, self.metric(phase, step))
         signs = change = None
         if self.curvature:
             key_force, key_probe = _random.split(key_force)
@@ -98,7 +98,7 @@ class Preconditioned(AbstractIntegrator):
         weight = jnp.where(step == 0, 1.0, 1 - self.alpha)  # of the present gradient in v
         mean = _tree.scaled(1 / self._size(), force)
         second = jax.tree.map(lambda v, g: v + weight * (g**2 - v), second, mean)
-        metric = jax.tree.map(self._metric, second)
+        metric = jax.tree.map(self._inverse_root, second)
         drift = jax.tree.map(jnp.multiply, metric, force)
         if self.curvature:
             slope = jax.tree.map(lambda g, u, c: weight * g * u * c / self._size(), mean, signs, change)
@@ -123,7 +123,11 @@ class Preconditioned(AbstractIntegrator):
         typical = self.regularization + jnp.sqrt(curvature * self.temperature) / self._size()
         return h * curvature / typical / 2, "step_size · λ_max / (regularization + √(λ_max · T)/n) < 2"
 
-    def _metric(self, second: Array) -> Array:
+    def metric(self, phase: PreconditionedPhase, step: Int[Array, ""]) -> Position:
+        """P of the step before; 1 at the first step."""
+        return jax.tree.map(lambda v: jnp.where(step == 0, 1.0, self._inverse_root(v)), phase.second_moment)
+
+    def _inverse_root(self, second: Array) -> Array:
         return 1 / (self.regularization + jnp.sqrt(second))
 
     def _size(self) -> int:

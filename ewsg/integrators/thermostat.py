@@ -9,9 +9,10 @@ from jaxtyping import Array, Float, Int
 
 from .. import _random, _tree, schedules
 from .._component import check_choice, check_positive
+from .._settings import plain
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction, friction_in_sum_units
+from .base import AbstractIntegrator, ForceFunction
 
 
 class ThermostatPhase(NamedTuple):
@@ -48,10 +49,10 @@ class Thermostat(AbstractIntegrator):
 
     has_momentum: ClassVar[bool] = True
     step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
-    friction: float
-    temperature: float = 1.0
-    per_coordinate: bool = eqx.field(static=True, default=False)
-    inertia: float = 1.0
+    friction: float = eqx.field(converter=plain)
+    temperature: float = eqx.field(default=1.0, converter=plain)
+    per_coordinate: bool = eqx.field(static=True, default=False, converter=plain)
+    inertia: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
     momentum: str = eqx.field(static=True, default="thermal")
 
@@ -104,9 +105,6 @@ class Thermostat(AbstractIntegrator):
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)
         return Scales(h, jnp.sqrt(2 * self.friction * self.temperature * h))
-
-    def in_sum_units(self, num_data: int) -> "Thermostat":
-        return friction_in_sum_units(self, num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
         """h over the positive root of h²λ + 2hA = 4."""

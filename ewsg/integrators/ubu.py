@@ -1,4 +1,4 @@
-"""The UBU splitting of underdamped Langevin dynamics, one force a step."""
+"""The UBU splitting of underdamped Langevin dynamics, one force per step."""
 
 from typing import Any, ClassVar
 
@@ -9,9 +9,10 @@ from jaxtyping import Array, Int
 
 from .. import _random, _tree, schedules
 from .._component import check_choice, check_positive
+from .._settings import plain
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction, Phase, friction_in_sum_units, start_momentum
+from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 _SERIES_BELOW = 0.3
 
@@ -34,8 +35,8 @@ class UBU(AbstractIntegrator):
 
     has_momentum: ClassVar[bool] = True
     step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
-    friction: float
-    temperature: float = 1.0
+    friction: float = eqx.field(converter=plain)
+    temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
     momentum: str = eqx.field(static=True, default="thermal")
 
@@ -91,9 +92,6 @@ class UBU(AbstractIntegrator):
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)
         return Scales(h, jnp.sqrt(-self.temperature * jnp.expm1(-2 * self.friction * h)))
-
-    def in_sum_units(self, num_data: int) -> "UBU":
-        return friction_in_sum_units(self, num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
         h = schedules.at(self.step_size, jnp.int32(0))

@@ -8,9 +8,10 @@ from jaxtyping import Array, Int
 
 from .. import _random, _tree, schedules
 from .._component import check_choice, check_positive
+from .._settings import plain
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction, Phase, friction_in_sum_units, start_momentum
+from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 
 class Underdamped(AbstractIntegrator):
@@ -31,8 +32,8 @@ class Underdamped(AbstractIntegrator):
 
     has_momentum: ClassVar[bool] = True
     step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
-    friction: float
-    temperature: float = 1.0
+    friction: float = eqx.field(converter=plain)
+    temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
     momentum: str = eqx.field(static=True, default="thermal")
 
@@ -65,9 +66,6 @@ class Underdamped(AbstractIntegrator):
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)
         return Scales(h, jnp.sqrt(2 * self.friction * self.temperature * h))
-
-    def in_sum_units(self, num_data: int) -> "Underdamped":
-        return friction_in_sum_units(self, num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
         h = schedules.at(self.step_size, jnp.int32(0))
