@@ -62,7 +62,7 @@ def _limit_files() -> list[tuple[Path, str, str]]:
     """The folders that may hold a limit: the process's own group and its ancestors, up to the root that is mounted."""
     found = []
     for line in _lines(_CGROUP_OF_PROCESS) or ["0::/"]:
-        _, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
         if controllers == "":
             root, names = _CGROUPS, ("memory.max", "memory.current")
         elif "memory" in controllers.split(","):
