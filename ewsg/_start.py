@@ -124,22 +124,12 @@ def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Posit
         target.check(first)
         _check_density(target, positions)
         return positions, first
-    position = jax.tree.map(_as_parameter, _ordered(init))
+    _tree.named_leaves("init", init)  # refuses what JAX cannot flatten
+    position = jax.tree.map(_as_parameter, init)
     target.check(position)
     check_chains(jax.eval_shape(lambda: _stacked(position, len(keys))), len(keys))
     _check_density(target, jax.tree.map(lambda leaf: np.asarray(leaf)[None], position))
     return _stacked(position, len(keys)), position
-
-
-def _ordered(init: Any) -> Any:
-    """The same tree; refuses dicts whose keys JAX cannot put in order."""
-    try:
-        jax.tree.structure(init)
-    except Exception as error:
-        raise InputError(
-            f"init is no pytree that JAX can flatten ({_first_line(error)}): give all keys of a dict the same type"
-        ) from error
-    return init
 
 
 def _as_parameter(leaf: Any) -> Any:

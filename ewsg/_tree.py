@@ -2,6 +2,8 @@
 
 import functools
 import operator
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ._compiler import stored
 from ._types import Position, Scalar
+from .errors import InputError
 
 _FEW, _HALVINGS = 4096, 5
 
@@ -86,6 +89,21 @@ def cast_like(tree: Position, example: Position) -> Position:
     return jax.tree.map(lambda a, b: a.astype(b.dtype), tree, example)
 
 
-def is_function(init: object) -> bool:
-    """Whether a starting point is a function that draws one: callable, and no pytree of arrays such as a module."""
-    return callable(init) and not any(hasattr(leaf, "dtype") for leaf in jax.tree.leaves(init))
+def named_leaves(name: str, tree: Any) -> dict[str, Any]:
+    """The leaves of a user's pytree by what errors call them, such as data['x'][0]; keys must be sortable."""
+    try:
+        leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda node: isinstance(node, Iterator))
+    except (TypeError, ValueError) as error:  # which one differs between versions of JAX
+        raise InputError(
+            f"{name} has a dict whose keys JAX cannot sort, such as names beside numbers: give all keys one type"
+        ) from error
+    return {name + jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+
+
+def is_function(init: Any) -> bool:
+    """Whether `init` is a function of a key, not a pytree of parameters that happens to be callable (a module)."""
+    if not callable(init):
+        return False
+    if isinstance(init, functools.partial):  # as `jax.tree_util.Partial`, whose arrays are arguments
+        return True
+    return not any(hasattr(leaf, "dtype") for leaf in jax.tree.leaves(init))

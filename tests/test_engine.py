@@ -124,7 +124,7 @@ class Unprepared(AbstractMinibatch):
         ({"devices": 99}, "devices=99"),
         ({"init": None}, "sample needs init="),
         ({"init": jnp.zeros(2, int)}, "must be floating-point"),
-        ({"init": {1: jnp.zeros(1), "a": jnp.zeros(1)}}, "keys of a dict the same type"),
+        ({"init": {1: jnp.zeros(1), "a": jnp.zeros(1)}}, "keys JAX cannot sort"),
         ({"save_to": "no/such/folder/run.npz"}, "does not exist"),
         ({"discard": 1.0}, r"share from 0.0 to below 1.0"),
         ({"thin": 0}, "thin must be"),

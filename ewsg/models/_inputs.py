@@ -1,39 +1,45 @@
 """What a user passes to a model, checked and in the right dtype; all on the host, in NumPy."""
 
+from typing import Any
+
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float, Shaped
+from jaxtyping import Array, ArrayLike, Float, Shaped
 
+from .. import _arrays, _memory
 from .._component import check_positive
 from .._types import Scalar
 from ..errors import InputError
 
 
-def as_features(owner: str, features: ArrayLike) -> Float[np.ndarray, "n d"]:
-    """The feature matrix, in float64 if `jax_enable_x64` is on and it is not float32, else in float32."""
-    array = _numbers(owner, "features", features)
-    if array.ndim != 2 or array.size == 0:
-        raise InputError(
-            f"{owner}: features must be a matrix (one row a datum, one column a feature), not {array.shape}"
-        )
-    dtype = array.dtype if array.dtype == np.float32 else jnp.result_type(float)
-    return cast(array, dtype)
+def as_features(owner: str, features: ArrayLike) -> Float[Array, "n d"]:
+    """The feature matrix as JAX holds it: no copy of a JAX array that has the right dtype, one of anything else."""
+    numbers = _feature_numbers(owner, features)
+    if isinstance(numbers.array, jax.Array) and numbers.array.dtype == _feature_dtype(numbers.array):
+        return numbers.array
+    return _arrays.to_device(_own_features(owner, numbers))
+
+
+def feature_copy(owner: str, features: ArrayLike) -> Float[np.ndarray, "n d"]:
+    """The feature matrix in memory that the caller may write to, before it is given to JAX."""
+    numbers = _feature_numbers(owner, features)
+    return _own_features(owner, numbers)
 
 
 def as_responses(owner: str, name: str, responses: ArrayLike, num_rows: int) -> Shaped[np.ndarray, " n"]:
-    """One number for each row of the features."""
-    array = _numbers(owner, name, responses)
+    """One number for each row of the features, as given."""
+    array = np.asarray(_arrays.as_numbers(f"{owner}: {name}", responses).array)
     if array.ndim != 1:
-        raise InputError(f"{owner}: {name} must have one axis, one entry a datum, not shape {array.shape}")
+        raise InputError(f"{owner}: {name} must have one axis, one entry per datum, not shape {array.shape}")
     if len(array) != num_rows:
         raise InputError(f"{owner}: features have {num_rows} rows but there are {len(array)} {name}")
     return array
 
 
-def cast(array: np.ndarray, dtype: np.typing.DTypeLike) -> np.ndarray:
-    """The same values; what overflows becomes infinite without a warning, and `Dataset` refuses it."""
-    with np.errstate(over="ignore"):
-        return array.astype(dtype, copy=False)
+def cast(owner: str, name: str, array: np.ndarray, dtype: np.typing.DTypeLike) -> Shaped[Array, " n"]:
+    """The same values as JAX holds them; those beyond the dtype's range are refused."""
+    return _arrays.to_device(_arrays.own(f"{owner}: {name}", _arrays.Numbers(array, False), dtype))
 
 
 def refuse(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.ndarray, rule: str) -> None:
@@ -58,15 +64,32 @@ def with_intercept(features: ArrayLike) -> Float[np.ndarray, "n d+1"]:
         >>> ewsg.models.with_intercept([[2, 3]])
         array([[1., 2., 3.]], dtype=float32)
     """
-    array = as_features("with_intercept", features)
-    return np.concatenate([np.ones((len(array), 1), array.dtype), array], axis=1)
+    numbers = _feature_numbers("with_intercept", features)
+    rows, columns = numbers.array.shape
+    joined = _arrays.empty((rows, columns + 1), _feature_dtype(numbers.array))
+    joined[:, 0] = 1
+    _own_features("with_intercept", numbers, joined[:, 1:])
+    return joined
 
 
-def _numbers(owner: str, name: str, values: ArrayLike) -> np.ndarray:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # rows of different lengths
-        raise InputError(f"{owner}: {name} must be an array of numbers ({error})") from error
-    if array.dtype.kind not in "fiub":
-        raise InputError(f"{owner}: {name} must be real numbers, not {array.dtype}: encode categories first")
-    return array
+def _feature_numbers(owner: str, features: ArrayLike) -> _arrays.Numbers:
+    """The feature matrix as given, its shape checked."""
+    numbers = _arrays.as_numbers(f"{owner}: features", features)
+    if numbers.array.ndim != 2 or numbers.array.size == 0:
+        raise InputError(
+            f"{owner}: features must be a matrix (one row per datum, one column per feature), not {numbers.array.shape}"
+        )
+    return numbers
+
+
+def _feature_dtype(array: Any) -> np.dtype:
+    """float64 if `jax_enable_x64` is on and the features are not float32, else float32."""
+    return np.dtype(np.float32 if array.dtype == np.float32 else jnp.result_type(float))
+
+
+def _own_features(owner: str, numbers: _arrays.Numbers, out: np.ndarray | None = None) -> np.ndarray:
+    dtype = _feature_dtype(numbers.array)
+    if out is None:
+        needed = numbers.array.size * dtype.itemsize
+        _memory.check(needed, f"{owner}: a copy of the features in memory", "use fewer rows or columns")
+    return _arrays.own(f"{owner}: features", numbers, dtype, out)

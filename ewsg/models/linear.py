@@ -133,7 +133,7 @@ def linear(
     rows = _inputs.as_features("linear", features)
     responses = _inputs.as_responses("linear", "responses", responses, len(rows))
     prior = priors.gaussian("linear", prior_scale, prior_precision)
-    data = {"features": rows, "responses": _inputs.cast(responses, rows.dtype)}
+    data = {"features": rows, "responses": _inputs.cast("linear", "responses", responses, rows.dtype)}
     if noise_scale is None:
         return Target(LinearUnknownScale(), _CoefficientPrior(prior), data)
     _inputs.check_number("linear", "noise_scale", noise_scale)

@@ -3,6 +3,7 @@
 import jax
 from jaxtyping import ArrayLike
 
+from .. import _arrays
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
@@ -59,12 +60,12 @@ def logistic(
         >>> target.full_force(jnp.zeros(2)).tolist()  # ½ Σ z_i at the origin
         [0.0, 1.25]
     """
-    rows = _inputs.as_features("logistic", features)
+    rows = _inputs.feature_copy("logistic", features)
     labels = _inputs.as_responses("logistic", "labels", labels, len(rows))
     _inputs.refuse("logistic", "labels", labels, (labels != 0) & (labels != 1), "0 or 1")
     prior = priors.gaussian("logistic", prior_scale, prior_precision)
-    signs = 2 * labels.astype(rows.dtype) - 1
-    return Target(Logistic(), prior, signs[:, None] * rows)
+    rows *= 2 * labels.astype(rows.dtype)[:, None] - 1
+    return Target(Logistic(), prior, _arrays.to_device(rows))
 
 
 def _log_density(params: Vector, data: Batch) -> Each:

@@ -68,7 +68,8 @@ def poisson(
     is_count = (counts >= 0) & (counts < np.inf) & (counts == np.floor(counts))
     _inputs.refuse("poisson", "counts", counts, ~is_count, "whole numbers of at least 0")
     prior = priors.gaussian("poisson", prior_scale, prior_precision)
-    return Target(Poisson(), prior, {"features": rows, "counts": _inputs.cast(counts, rows.dtype)})
+    data = {"features": rows, "counts": _inputs.cast("poisson", "counts", counts, rows.dtype)}
+    return Target(Poisson(), prior, data)
 
 
 def _log_density(params: Vector, data: Batch) -> Each:

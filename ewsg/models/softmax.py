@@ -14,6 +14,8 @@ from ..target import Target
 from . import _inputs, priors
 from ._shapes import Column, Each, Matrix, Real, Rows
 
+_MOST_CLASSES = np.iinfo(np.int32).max
+
 
 class Softmax(AbstractLikelihood):
     r"""ℓ(Θ, (x, y)) = η_y − logsumexp(η),  η = xᵀΘ, for a label y in 0..K−1.
@@ -94,8 +96,10 @@ def softmax(
     labels = _inputs.as_responses("softmax", "labels", labels, len(rows))
     is_label = (labels >= 0) & (labels < np.inf) & (labels == np.floor(labels))
     _inputs.refuse("softmax", "labels", labels, ~is_label, "whole numbers of at least 0")
+    _inputs.refuse("softmax", "labels", labels, labels >= _MOST_CLASSES, "below 2^31 − 1")
     num_classes = int(labels.max()) + 1 if num_classes is None else num_classes
     check_count("softmax", "num_classes", num_classes, 2)
     _inputs.refuse("softmax", "labels", labels, labels >= num_classes, f"below num_classes = {num_classes}")
     prior = priors.gaussian("softmax", prior_scale, prior_precision)
-    return Target(Softmax(int(num_classes)), prior, {"features": rows, "labels": labels.astype(np.int32)})
+    data = {"features": rows, "labels": _inputs.cast("softmax", "labels", labels, np.int32)}
+    return Target(Softmax(int(num_classes)), prior, data)
