@@ -93,10 +93,15 @@ def log_likelihood_of(module: Any, loss: Callable) -> Callable[[Position, Any], 
     return log_likelihood
 
 
+def is_module(value: Any) -> bool:
+    """Whether this is an Equinox or a Flax NNX module."""
+    return isinstance(value, eqx.Module) or _nnx(value) is not None
+
+
 def check_module(module: Any) -> None:
     """Refuse what is not a module, or has no posterior: batch statistics, dropout, no parameters."""
     nnx = _nnx(module)
-    if nnx is None and not isinstance(module, eqx.Module):
+    if not is_module(module):
         raise InputError(
             f"from_module takes an Equinox or a Flax NNX module, not {type(module).__name__}: give a function of "
             "(params, datum) to ewsg.Target instead"

@@ -156,8 +156,8 @@ def _run(work: Work, here: Problem, name: str, how: Method, seed: int) -> dict[s
     def measure(run: Run) -> dict[str, Any]:
         draws = run.good_draws()
         kept = jax.tree.map(lambda leaf: leaf[:, -work["averaged"] :], draws)
-        found = prediction.predict(here.logits, kept, here.test)
-        last = prediction.predict(here.logits, jax.tree.map(lambda leaf: leaf[:, -1:], draws), here.test)
+        found = prediction.predict(here.logits, kept, here.test, "classes")
+        last = prediction.predict(here.logits, jax.tree.map(lambda leaf: leaf[:, -1:], draws), here.test, "classes")
         passes = [k * thin * cost / here.target.num_data for k in range(1, steps // thin + 1)]
         chains = [
             prediction.score(found.chain(k), here.test_labels)._asdict()

@@ -1,0 +1,166 @@
+"""`predict`: averages over kept draws, one draw and one block of rows at a time."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, overload
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._component import check_count
+from .._types import Batch, Position
+from ..errors import InputError
+from ..result import Run
+from .classes import Prediction
+from .kinds import Kind, Noise, Reading, check_rows, reading
+from .regression import Regression, Source
+
+ROWS_PER_BLOCK = 1_000
+
+Function: TypeAlias = Callable[[Position, Any], Any] | Any
+"""(params, input) -> output for one input, or a module."""
+
+
+@overload
+def predict(
+    function: Function,
+    draws: Position | Run,
+    inputs: Batch,
+    kind: Literal["binary", "classes"],
+    *,
+    noise: Noise = ...,
+    block: int = ...,
+    seed: int = ...,
+) -> Prediction: ...
+
+
+@overload
+def predict(
+    function: Function,
+    draws: Position | Run,
+    inputs: Batch,
+    kind: Literal["regression"],
+    *,
+    noise: Noise = ...,
+    block: int = ...,
+    seed: int = ...,
+) -> Regression: ...
+
+
+@overload
+def predict(
+    function: Function,
+    draws: Position | Run,
+    inputs: Batch,
+    kind: None = None,
+    *,
+    noise: Noise = ...,
+    block: int = ...,
+    seed: int = ...,
+) -> Prediction | Regression: ...
+
+
+def predict(
+    function: Function,
+    draws: Position | Run,
+    inputs: Batch,
+    kind: Kind | None = None,
+    *,
+    noise: Noise = None,
+    block: int = ROWS_PER_BLOCK,
+    seed: int = 0,
+) -> Prediction | Regression:
+    """Averages what `function` predicts over draws; the result does not depend on `block`.
+
+    The output of `function` for one input decides what it can mean:
+
+    | output | `kind` | prediction |
+    |---|---|---|
+    | vector of k ≥ 2 logits | "classes" (default) | softmax: a `Prediction` of k classes |
+    | one number | "binary" | sigmoid of the logit of class 1: a `Prediction` of 2 classes |
+    | one number | "regression" | the mean of y, with `noise` as its sd: a `Regression` |
+    | pair (mean, log sd), or {"mean": ..., "log_sd": ...} | "regression" (default) | likewise, by its own sd |
+    | vector of 2 | "regression" | (mean, log sd), likewise |
+
+    Args:
+        function: (params, input) -> output for ONE input; or the Equinox or Flax NNX module that was sampled.
+        draws: pytree like the parameters with leading axes (chain, draw); or a run, whose good chains are used.
+        inputs: pytree of arrays, one row per input.
+        kind: see above; needed where one number is returned, which may be a logit or a mean.
+        noise: of a regression whose function returns the mean alone: the sd of y, or a function of the parameters that
+            returns it. Without it the prediction is of the mean, not of y.
+        block: rows at a time.
+        seed: of the draws of y behind `Regression.interval`.
+
+    Example:
+        >>> import numpy as np
+        >>> from ewsg.prediction import predict
+        >>> draws = np.random.default_rng(0).normal(size=(2, 500, 3)).astype(np.float32)
+        >>> inputs = np.eye(3, dtype=np.float32)
+        >>> found = predict(lambda theta, x: x @ theta, draws, inputs, kind="regression", noise=2.0)
+        >>> np.abs(found.sd - np.sqrt(1 + 2**2)).max() < 0.05  # of y: posterior sd and noise
+        np.True_
+    """
+    check_count("predict", "block", block, 1)
+    check_count("predict", "seed", seed, 0)
+    draws, num_chains, num_draws = _checked(draws)
+    check_rows(inputs)
+    read = reading(function, kind, noise, draws).of(*(_first(tree, axes) for tree, axes in ((draws, 2), (inputs, 1))))
+    means, variances = [], []
+    for chain in range(num_chains):
+        mean, square = np.zeros(()), np.zeros(())
+        for k in range(num_draws):
+            found = outputs(read, jax.tree.map(lambda leaf, at=(chain, k): leaf[at], draws), inputs, block)
+            change = found - mean
+            mean = mean + change / (k + 1)
+            square = square + change * (found - mean)
+        means.append(mean)
+        variances.append(square / (num_draws - 1) if num_draws > 1 else np.full_like(square, np.nan))
+    by_chain, variance = np.stack(means), np.stack(variances)
+    if read.kind != "regression":
+        return Prediction.of_chains(by_chain, variance, num_draws)
+    if not np.all(by_chain[..., 1] >= 0):
+        raise InputError("the noise sd is negative or not a number for some draws: return the sd, not its logarithm")
+    source = Source(functools.partial(outputs, read), draws, inputs, block, seed)
+    return Regression.of_chains(by_chain, variance, num_draws, source)
+
+
+def probabilities(
+    function: Callable, params: Position, inputs: Batch, block: int = ROWS_PER_BLOCK, kind: Kind | None = None
+) -> np.ndarray:
+    """What `predict` averages, for one draw: class probabilities of shape (n, classes)."""
+    check_rows(inputs)
+    read = reading(function, kind, None, params).of(params, _first(inputs, 1))
+    if read.kind == "regression":
+        raise InputError("a regression has no class probabilities: use predict")
+    return outputs(read, params, inputs, block)
+
+
+def outputs(read: Reading, params: Position, inputs: Batch, block: int = ROWS_PER_BLOCK) -> np.ndarray:
+    """What is read for every row, of shape (n, k), in float64 on the host."""
+    rows = jax.tree.leaves(inputs)[0].shape[0]
+    cuts = [slice(start, start + block) for start in range(0, rows, block)]
+    parts = [_outputs(read, params, jax.tree.map(lambda leaf, cut=cut: leaf[cut], inputs)) for cut in cuts]
+    return np.concatenate([np.asarray(part, np.float64) for part in parts])
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _outputs(read: Reading, params: Position, inputs: Batch) -> Float[Array, "b k"]:
+    return jax.vmap(read, in_axes=(None, 0))(params, inputs)
+
+
+def _first(tree: Any, axes: int) -> Any:
+    """The first entry along the leading axes of every array."""
+    return jax.tree.map(lambda leaf: leaf[(0,) * axes], tree)
+
+
+def _checked(draws: Position | Run) -> tuple[Position, int, int]:
+    """The draws of the good chains, the number of chains and that of their draws."""
+    draws = draws.good_draws() if isinstance(draws, Run) else draws
+    leaves = jax.tree.leaves(draws)
+    if not all(getattr(leaf, "ndim", 0) >= 2 for leaf in leaves) or len({leaf.shape[:2] for leaf in leaves}) > 1:
+        raise InputError("draws must be arrays with leading axes (chain, draw): for one draw use array[None, None]")
+    if not leaves or 0 in leaves[0].shape[:2]:
+        raise InputError('there are no draws to predict from: keep some (collect=None), from chains with status "ok"')
+    return draws, *leaves[0].shape[:2]

@@ -1,0 +1,188 @@
+"""The meaning of a function's output for one input: logits of classes, one logit, a mean, or a mean and a log sd."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import modules
+from .._component import check_positive
+from .._types import Batch, Position
+from ..errors import InputError, unknown
+
+Kind = Literal["binary", "classes", "regression"]
+Noise = float | Callable[[Position], Any] | None
+
+_NEEDS = {
+    "binary": "one number, the logit of class 1",
+    "classes": "a vector of logits, one per class, of at least two classes",
+    "regression": "one number, the mean, or a pair (mean, log sd)",
+}
+_CHOICES = (
+    'one number (kind="binary" or kind="regression"), a vector of logits (kind="classes") or a pair (mean, log sd) '
+    '(kind="regression")'
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """A function of (params, input) whose output is a vector of known meaning.
+
+    Classes: the probability of each. Regression: the mean of y, and the variance of its noise (0 without a noise scale,
+    NaN where the given sd is negative).
+
+    Attributes:
+        function: of (params, input).
+        kind: what its output means; None until `of` has decided by the output's shape.
+        noise: the sd of y around its mean, or a function of the parameters that returns it.
+    """
+
+    function: Callable[[Position, Any], Any]
+    kind: str | None = None
+    noise: Noise = None
+
+    def __call__(self, params: Position, x: Any) -> Float[Array, " k"]:
+        output = self.function(params, x)
+        if self.kind == "regression":
+            return self._mean_and_variance(params, output)
+        if self.kind == "binary":
+            logit = output.reshape(())
+            output = jnp.stack([jnp.zeros_like(logit), logit])
+        return jax.nn.softmax(output)
+
+    def of(self, params: Position, x: Any) -> "Reading":
+        """The same with its kind decided, for parameters and one input like these; or an `InputError`."""
+        try:
+            output = jax.eval_shape(self.function, params, x)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"function(params, input) failed for one input, a row of `inputs`: {str(error).splitlines()[0]}"
+            ) from error
+        kind = _kind(output, self.kind)
+        self._check_noise(params, output, kind)
+        return dataclasses.replace(self, kind=kind)
+
+    def _mean_and_variance(self, params: Position, output: Any) -> Float[Array, " 2"]:
+        parts = _parts(output)
+        mean = parts[0].reshape(())
+        if len(parts) == 2:
+            variance = jnp.exp(2 * parts[1].reshape(()))
+        elif self.noise is None:
+            variance = jnp.zeros_like(mean)
+        else:
+            sd = self.noise(params) if callable(self.noise) else self.noise
+            sd = jnp.asarray(sd, mean.dtype).reshape(())
+            variance = jnp.where(sd < 0, jnp.nan, jnp.square(sd))
+        return jnp.stack([mean, variance.astype(mean.dtype)])
+
+    def _check_noise(self, params: Position, output: Any, kind: str) -> None:
+        if self.noise is None:
+            return
+        if kind != "regression":
+            raise InputError(f'noise is the sd of y in a regression, not of kind="{kind}": leave it out')
+        if len(_parts(output)) == 2:
+            raise InputError("function returns (mean, log sd), so noise would be a second sd: leave it out")
+        if callable(self.noise):
+            try:
+                shape = jnp.shape(jax.eval_shape(self.noise, params))
+            except Exception as error:
+                raise InputError(f"noise(params) failed: {str(error).splitlines()[0]}") from error
+            if shape not in ((), (1,)):
+                raise InputError(f"noise(params) must return one number, the sd of y, not shape {shape}")
+
+
+def reading(function: Any, kind: Kind | None, noise: Noise, draws: Position | None = None) -> Reading:
+    """How `function`, or a module in its place, is to be read; its output has not been looked at yet."""
+    if kind is not None and kind not in _NEEDS:
+        raise unknown("kind of prediction", kind, _NEEDS)
+    if noise is not None and not callable(noise):
+        check_positive("predict", "noise", noise)
+        noise = float(noise)
+    return Reading(_function(function, draws), kind, noise)
+
+
+def _function(given: Any, draws: Position | None) -> Callable[[Position, Any], Any]:
+    """A function of (params, input): the given one, or that of a module whose parameters were sampled."""
+    if modules.is_module(given):
+        names = modules.parameters(given)
+        if names and (draws is None or (isinstance(draws, dict) and draws.keys() == names.keys())):
+            return modules.function_of(given)
+        if names:
+            raise InputError(
+                f"the draws do not belong to this {type(given).__name__}: predict with the module that "
+                "Target.from_module was given, or with a function of (params, input)"
+            )
+        return lambda params, x: given(params, x)
+    if not callable(given):
+        raise InputError(f"function must be a function of (params, input) or a module, not {type(given).__name__}")
+    return given
+
+
+def _kind(output: Any, kind: str | None) -> str:
+    """The kind, if the output for one input allows it."""
+    shape = _shape(output)
+    possible = _possible(output)
+    if kind in possible:
+        return str(kind)
+    if kind is not None:
+        raise InputError(f'function returns {shape} for one input, but kind="{kind}" needs {_NEEDS[kind]}')
+    if not possible:
+        raise InputError(f"function returns {shape} for one input: it must return {_CHOICES}")
+    if "binary" in possible:
+        raise InputError(
+            f"function returns one number ({shape}) for one input, which may be a logit or a mean: give "
+            'kind="binary" or kind="regression"'
+        )
+    return possible[0]
+
+
+def _possible(output: Any) -> tuple[str, ...]:
+    """The kinds that an output allows, the default first."""
+    leaves = jax.tree.leaves(output)
+    if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves):
+        return ()
+    if isinstance(output, jax.ShapeDtypeStruct):
+        if output.shape in ((), (1,)):
+            return ("binary", "regression")
+        if len(output.shape) != 1 or output.shape[0] < 2:
+            return ()
+        return ("classes", "regression") if output.shape == (2,) else ("classes",)
+    return ("regression",) if len(_parts(output)) == 2 and all(leaf.shape in ((), (1,)) for leaf in leaves) else ()
+
+
+def _parts(output: Any) -> tuple[Any, ...]:
+    """(mean,) or (mean, log sd) of a regression's output; () if it is neither."""
+    if isinstance(output, dict):
+        return (output["mean"], output["log_sd"]) if output.keys() == {"mean", "log_sd"} else ()
+    if isinstance(output, tuple | list):
+        return tuple(output) if len(output) == 2 else ()
+    if output.shape != (2,):
+        return (output,)
+    return (output, output) if isinstance(output, jax.ShapeDtypeStruct) else (output[0], output[1])
+
+
+def _shape(output: Any) -> str:
+    if isinstance(output, jax.ShapeDtypeStruct):
+        real = jnp.issubdtype(output.dtype, jnp.floating)
+        return f"shape {output.shape}" + ("" if real else f" of {output.dtype}")
+    if isinstance(output, dict):
+        return f"a dict with the names {', '.join(map(str, output)) or 'none'}"
+    return f"a {type(output).__name__} of shapes {', '.join(str(leaf.shape) for leaf in jax.tree.leaves(output))}"
+
+
+def check_rows(inputs: Batch) -> int:
+    """The number of rows, equal in all arrays of `inputs`."""
+    leaves = jax.tree.leaves(inputs)
+    if not leaves or not all(getattr(leaf, "ndim", 0) for leaf in leaves):
+        raise InputError("inputs must be an array, or a pytree of arrays, with one row per input: use np.asarray")
+    counts = {leaf.shape[0] for leaf in leaves}
+    if len(counts) > 1:
+        raise InputError(f"the arrays of inputs differ in their number of rows: {', '.join(map(str, sorted(counts)))}")
+    if counts == {0}:
+        raise InputError("inputs has no rows: give at least one")
+    return counts.pop()

@@ -1,0 +1,29 @@
+"""`score`: one name for the scores of classes and of numbers."""
+
+from typing import Any, overload
+
+from ..errors import InputError
+from .classes import Prediction, Score, score_classes
+from .regression import Regression, RegressionScore, score_regression
+
+
+@overload
+def score(prediction: Prediction, truth: Any) -> Score: ...
+
+
+@overload
+def score(prediction: Regression, truth: Any) -> RegressionScore: ...
+
+
+def score(prediction: Prediction | Regression, truth: Any) -> Score | RegressionScore:
+    """How good a prediction is, against the truth.
+
+    Args:
+        prediction: of n rows.
+        truth: of classes n whole numbers, the class of each row; of a regression n numbers.
+    """
+    if isinstance(prediction, Prediction):
+        return score_classes(prediction, truth)
+    if isinstance(prediction, Regression):
+        return score_regression(prediction, truth)
+    raise InputError(f"score takes what predict or collected returned, not {type(prediction).__name__}")
