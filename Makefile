@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo doctor test guard bench lint types readme dist wheel constraints clean
+.PHONY: help .venv demo doctor test test-slow guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to
 
 test: $(VENV)/.installed  ## run every test
 	$(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+
+test-slow: $(VENV)/.installed  ## run the slow tests, which `make test` leaves out
+	$(BIN)/pytest -m slow -n 2 --dist worksteal -q --durations 20
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
