@@ -1,5 +1,10 @@
-PYTHON ?= python3
-VENV := .venv
+# Every target works in every world: `make test WORLD=oldest`, or newest. tools/worlds.py says what they are.
+WORLD ?= default
+WORLDS := default oldest newest
+SUFFIX := $(if $(filter-out default,$(WORLD)),-$(WORLD))
+PYTHON ?= $(shell python3 tools/worlds.py python $(WORLD))
+VENV := .venv$(SUFFIX)
+CONSTRAINTS := constraints$(SUFFIX).txt
 BIN := $(VENV)/bin
 
 ifndef EWSG_DATA
@@ -9,23 +14,29 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test guard bench lint types readme constraints clean
+.PHONY: help .venv demo doctor test test-slow guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv: $(VENV)/.installed  ## create the environment, pinned by constraints.txt
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install -q -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
+doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to sample with
+	$(BIN)/ewsg doctor
+
 test: $(VENV)/.installed  ## run every test
 	$(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+
+test-slow: $(VENV)/.installed  ## run the slow tests, which `make test` leaves out
+	$(BIN)/pytest -m slow -n 2 --dist worksteal -q --durations 20
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
@@ -45,14 +56,18 @@ types: $(VENV)/.installed  ## check types
 readme: $(VENV)/.installed  ## run the first example of README.md as printed
 	MPLBACKEND=Agg $(BIN)/python tools/readme_example.py README.md
 
-constraints:  ## pin what a fresh resolve of pyproject.toml gives today
-	rm -rf $(VENV)-resolve
-	$(PYTHON) -m venv --upgrade-deps $(VENV)-resolve
-	$(VENV)-resolve/bin/pip install -q -e '.[dev]'
-	{ echo '# Every package of `pip install -e ".[dev]"`, exactly. Refreshed by `make constraints`.'; \
-	  $(VENV)-resolve/bin/pip freeze --all --exclude-editable --exclude pip; } > constraints.txt
-	rm -rf $(VENV)-resolve
+dist: $(VENV)/.installed  ## build the source archive, and from it the wheel
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
 
-clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) $(VENV)-resolve .pytest_cache .ruff_cache build dist ewsg-demo
+wheel: dist  ## run the demonstration from the wheel, in an environment that has never seen this folder
+	PYTHON='$(PYTHON)' tools/try_wheel.sh dist/*.whl $(CONSTRAINTS)
+
+constraints: $(WORLDS:%=constraints-of-%)  ## pin what pyproject.toml resolves to today, in every world
+
+constraints-of-%:
+	python3 tools/worlds.py pin $*
+
+clean:  ## remove the environments and everything generated
+	rm -rf .venv .venv-oldest .venv-newest .pytest_cache .ruff_cache build dist ewsg-demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,8 @@ from typing import Literal
 
 import ewsg
 
+from . import _worlds
+
 PACKAGES = ("jax", "jaxlib", "equinox", "arviz", "blackjax", "numpy", "scikit-learn")
 TOLERATED_MISMATCH = 1e-3
 ANOTHER_JAX = "pip install 'jax!=0.10.2' 'jaxlib!=0.10.2'"
@@ -38,8 +40,7 @@ class Report:
 
 def check() -> Report:
     """Run every check. It takes a few seconds, nearly all of them in the canary."""
-    checks = [Check("python", "ok", f"{platform.python_version()}, {platform.platform()}")]
-    checks += [Check("ewsg", "ok", ewsg.__version__)]
+    checks = [_world(), _python(), Check("ewsg", "ok", ewsg.__version__)]
     checks += [_package(name) for name in PACKAGES]
     for name, probe in {"devices": _devices, "canary": _canary, "data": _data}.items():
         try:
@@ -50,14 +51,46 @@ def check() -> Report:
     return Report(checks)
 
 
-def _package(name: str) -> Check:
+def _world() -> Check:
+    """Which of the tested sets of versions this is; the next lines say whether each version is within them."""
+    packages = [name for name in _worlds.WORLDS["default"] if name != "python"]
+    versions = {"python": platform.python_version()} | {name: _version(name) or "missing" for name in packages}
+    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
+    return Check("world", "ok", f"{_worlds.name(versions) or 'none that is tested as a whole'} ({shown})")
+
+
+def _version(package: str) -> str | None:
     try:
-        version = importlib.metadata.version(name)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _python() -> Check:
+    return _followed("python", platform.python_version(), platform.platform())
+
+
+def _package(name: str) -> Check:
+    version = _version(name)
+    if version is None:
         return Check(name, "fail", "not installed", f"pip install {name}")
-    if (name, version) == ("jaxlib", "0.10.2"):
+    if version in _worlds.EXCLUDED.get(name, ()):
         return Check(name, "fail", f"{version} silently compiles chains wrongly on the CPU", ANOTHER_JAX)
-    return Check(name, "ok", version)
+    return _followed(name, version)
+
+
+def _followed(name: str, version: str, more: str = "") -> Check:
+    """Is a version within what the tests run with?"""
+    detail = ", ".join(filter(None, (version, more)))
+    if (bounds := _worlds.tested(name)) is None:
+        return Check(name, "ok", detail)
+    oldest, newest = bounds
+    detail = f"{detail} (tested: {oldest} to {newest})"
+    if _worlds.release(version) > _worlds.release(newest):
+        return Check(name, "warn", detail, f"newer than any tested: if something is odd, try {name} {newest}")
+    if _worlds.release(version) < _worlds.release(oldest):
+        return Check(name, "warn", detail, f"older than any tested: install {name} {oldest} or newer")
+    return Check(name, "ok", detail)
 
 
 def _devices() -> Iterator[Check]:

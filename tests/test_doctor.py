@@ -1,9 +1,10 @@
 import importlib.metadata
+import platform
 from pathlib import Path
 
 import pytest
 
-from ewsg import canary, datasets, doctor
+from ewsg import _worlds, canary, datasets, doctor
 
 
 @pytest.fixture(autouse=True)
@@ -32,17 +33,65 @@ def pretend_version(monkeypatch, package, version):
 def test_this_installation_is_fit():
     report = doctor.check()
     assert report.ok
-    assert find(report, "jax").detail == importlib.metadata.version("jax")
-    for name in ("python", "ewsg", *doctor.PACKAGES, "devices", "x64", "canary", "$EWSG_DATA", "data cache"):
+    assert find(report, "jax").detail.startswith(importlib.metadata.version("jax"))
+    for name in ("world", "ewsg", "devices", "x64", "canary", "$EWSG_DATA", "data cache"):
         assert find(report, name).status == "ok"
+    for name in ("python", *doctor.PACKAGES):
+        assert find(report, name).status in ("ok", "warn")
 
 
-def test_the_miscompiling_jaxlib_fails_and_says_what_to_install(monkeypatch):
-    pretend_version(monkeypatch, "jaxlib", "0.10.2")
+def test_it_says_which_world_this_is(monkeypatch):
+    for world, versions in _worlds.WORLDS.items():
+        exact = {package: f"{version}.7" for package, version in versions.items()}
+        monkeypatch.setattr(platform, "python_version", lambda exact=exact: exact["python"])
+        monkeypatch.setattr(importlib.metadata, "version", lambda name, exact=exact: exact.get(name, "1.0"))
+        report = doctor.check()
+        assert find(report, "world").detail == (
+            f"{world} (python {exact['python']}, jax {exact['jax']}, jaxlib {exact['jaxlib']}, "
+            f"numpy {exact['numpy']}, arviz {exact['arviz']})"
+        )
+        assert all(find(report, name).status == "ok" for name in ("python", *doctor.PACKAGES))
+
+
+def test_a_mixture_is_no_world(monkeypatch):
+    pretend_version(monkeypatch, "numpy", "2.1.0")
+    report = doctor.check()
+    assert find(report, "world").detail.startswith("none that is tested as a whole (python 3.")
+    assert find(report, "numpy") == doctor.Check("numpy", "ok", "2.1.0 (tested: 2.0 to 2.5)")
+
+
+@pytest.mark.parametrize("package", ["jax", "jaxlib"])
+def test_the_miscompiling_release_fails_and_says_what_to_install(monkeypatch, package):
+    pretend_version(monkeypatch, package, "0.10.2")
     report = doctor.check()
     assert not report.ok
-    assert find(report, "jaxlib").status == "fail"
-    assert "jax!=0.10.2" in find(report, "jaxlib").remedy
+    assert find(report, package).status == "fail"
+    assert "jax!=0.10.2" in find(report, package).remedy
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "status", "remedy"),
+    [
+        ("jax", "0.13.0", "warn", "newer than any tested: if something is odd, try jax 0.12"),
+        ("jax", "0.12.9", "ok", ""),
+        ("arviz", "2.0.0rc1", "warn", "newer than any tested: if something is odd, try arviz 1.3"),
+        ("arviz", "1.0", "ok", ""),
+        ("numpy", "1.26.4", "warn", "older than any tested: install numpy 2.0 or newer"),
+        ("numpy", "2", "ok", ""),
+    ],
+)
+def test_versions_beyond_the_tested_ones_are_a_warning(monkeypatch, package, version, status, remedy):
+    pretend_version(monkeypatch, package, version)
+    report = doctor.check()
+    assert (find(report, package).status, find(report, package).remedy) == (status, remedy)
+    assert report.ok
+
+
+def test_a_newer_python_is_a_warning(monkeypatch):
+    monkeypatch.setattr(platform, "python_version", lambda: "3.14.0")
+    monkeypatch.setattr(platform, "platform", lambda: "Windows-11")
+    python = find(doctor.check(), "python")
+    assert (python.status, python.detail) == ("warn", "3.14.0, Windows-11 (tested: 3.11 to 3.13)")
 
 
 def test_a_missing_package_fails(monkeypatch):

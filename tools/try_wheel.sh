@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Install a wheel where the checkout has never been seen, and use it in an empty folder: try_wheel.sh WHEEL CONSTRAINTS
+set -euo pipefail
+wheel=$(realpath "$1")
+constraints=$(realpath "$2")
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+"${PYTHON:-python3}" -m venv "$scratch/venv"
+"$scratch/venv/bin/pip" install -q -c "$constraints" "$wheel"
+
+mkdir "$scratch/empty" "$scratch/home"
+cd "$scratch/empty"
+unset EWSG_DATA PYTHONPATH
+export HOME="$scratch/home" XDG_CACHE_HOME="$scratch/home/cache" MPLBACKEND=Agg PATH="$scratch/venv/bin:$PATH"
+python -c 'import ewsg; assert "site-packages" in ewsg.__file__, ewsg.__file__'
+ewsg --help > /dev/null
+ewsg list
+ewsg doctor
+ewsg demo --quick
+test -s ewsg-demo/results.json || { echo "ewsg demo wrote no results" >&2; exit 1; }
