@@ -4,11 +4,11 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from jax.sharding import PartitionSpec
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ._accumulate import Compensated, Counts
 from ._devices import AXIS
-from ._types import Key, Position, Scalar
+from ._types import HostOrDevice, Key, Position
 from .sampler import SamplerState
 
 
@@ -73,8 +73,8 @@ class Keys(NamedTuple):
 class Limits(NamedTuple):
     """The temperature above which a chain has diverged; how many draws lie between two probes of the gradient noise."""
 
-    divergence: Scalar
-    probe_every: Int[Array, ""]
+    divergence: Float[HostOrDevice, ""]
+    probe_every: Int[HostOrDevice, ""]
 
 
 class Chunk(NamedTuple):
@@ -85,8 +85,8 @@ class Chunk(NamedTuple):
     chains are not looked at before their block is full, so that nothing depends on how a run is cut into calls.
     """
 
-    first: Int[Array, ""]
-    num_draws: Int[Array, ""]
-    thin: Int[Array, ""]
-    partial: Array
-    ends: Array
+    first: Int[HostOrDevice, ""]
+    num_draws: Int[HostOrDevice, ""]
+    thin: Int[HostOrDevice, ""]
+    partial: Bool[HostOrDevice, ""]
+    ends: Bool[HostOrDevice, ""]

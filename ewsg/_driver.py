@@ -60,7 +60,7 @@ class _Chains:
     def __init__(
         self, sampler: AbstractSampler, collector: AbstractCollector, plan: Plan, before: Run, devices: int
     ) -> None:
-        assert before.checkpoint is not None
+        assert isinstance(before.checkpoint, Checkpoint)
         carry, keys, self._limits = before.checkpoint
         self._plan, self._before = plan, before
         self._record = Record(collector, carry, plan, before)
@@ -104,7 +104,7 @@ class _Chains:
     def snapshot(self) -> Run:
         """The run as it stands."""
         checkpoint = Checkpoint(self._carry, self._keys, self._limits)
-        cost = self._before.cost.plus(self._carry, self._sampler, self._compile_seconds, self._seconds)
+        cost = self._before.cost.plus(checkpoint, self._sampler, self._compile_seconds, self._seconds)
         return self._record.run(self._before, checkpoint, cost, self._plan, self._collector)
 
     def _call(self, first: int, num_draws: int, partial: bool) -> None:
@@ -113,11 +113,11 @@ class _Chains:
     def _arguments(self, first: int, num_draws: int, partial: bool) -> tuple[Any, ...]:
         plan = self._plan
         ends = not partial or self.done + first in (plan.discard, plan.num_steps)
-        counts = (np.int32(count) for count in (first, num_draws, plan.thin))
-        chunk = _chains.Chunk(*counts, partial=np.bool_(partial), ends=np.bool_(ends))
+        counts = (np.array(count, np.int32) for count in (first, num_draws, plan.thin))
+        chunk = _chains.Chunk(*counts, partial=np.array(partial), ends=np.array(ends))
         limits = self._limits
         if self.done < plan.discard:  # a chain on its way from a far start may be as hot as it likes
-            limits = limits._replace(divergence=np.float32(np.inf))
+            limits = limits._replace(divergence=np.array(np.inf, np.float32))
         return self._sampler, self._collector, self._keys, self._carry, self._rows, chunk, limits
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Int
 
@@ -138,13 +137,13 @@ def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any
 def begin_recording(carry: Carry) -> Carry:
     """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
     chains = carry.chains
-    window, recent, anchor = _renewed(chains.window, chains.recent, chains.state.phase.position)
-    return carry._replace(chains=chains._replace(window=window, recent=recent, anchor=anchor), since=np.int32(0))
+    sums, since, anchor = _renewed((chains.window, chains.recent), carry.since, chains.state.phase.position)
+    return carry._replace(chains=chains._replace(window=sums[0], recent=sums[1], anchor=anchor), since=since)
 
 
 @jax.jit
-def _renewed(window: Compensated, recent: Any, position: Position) -> tuple[Compensated, Any, Position]:
-    return *_tree.zeros_like((window, recent)), jax.tree.map(jnp.copy, position)
+def _renewed(sums: Any, since: Int[Array, ""], position: Position) -> tuple[Any, Int[Array, ""], Position]:
+    return _tree.zeros_like(sums), jnp.zeros_like(since), jax.tree.map(jnp.copy, position)
 
 
 @jax.jit

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from ._compiler import stored
 from ._normal import normal
 from ._stream import FAST, seeded
-from ._types import Indices, Key, Position
+from ._types import HostOrDevice, Indices, Key, Position
 
 _SHUFFLE_ROUNDS = 24
 _ONE_WORD = 4_096
@@ -70,9 +70,9 @@ def pack(key: Key) -> Array:
     return jax.random.key_data(key)
 
 
-def unpack(words: Array, generator: str) -> Key:
+def unpack(words: HostOrDevice, generator: str) -> Key:
     """The key that `pack` put away."""
-    return jax.random.wrap_key_data(words, impl=_implementation(generator))
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=_implementation(generator))
 
 
 def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:

@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
 from jaxtyping import Array, Float, Int, Key as _Key, PyTree
+
+HostOrDevice: TypeAlias = Array | np.ndarray
+"""An array of JAX's or of NumPy's, which is put on the device when it is used."""
 
 Key: TypeAlias = _Key[Array, ""]
 """A typed JAX key (`jax.random.key`), consumed at most once."""

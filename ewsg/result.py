@@ -1,6 +1,7 @@
 """`Run`: what sampling returns."""
 
 import dataclasses
+import math
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +42,7 @@ class RunCost:
     Attributes:
         datum_gradients: gradients of one datum, all chains together.
         datum_directional: directional derivatives of one datum (forward passes), all chains together.
+        diagnostic_directional: those that only the noise ratio of `run.stats` took, over and above the method's own.
         data_passes: datum gradients per chain over n, preparation included: the paper's budget.
         seconds: time in the sampling loop.
         compile_seconds: time spent compiling it.
@@ -48,17 +50,21 @@ class RunCost:
 
     datum_gradients: int = 0
     datum_directional: int = 0
+    diagnostic_directional: int = 0
     data_passes: float = 0.0
     seconds: float = 0.0
     compile_seconds: float = 0.0
 
-    def plus(self, carry: _chains.Carry, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
-        """The cost once the chains stand at `carry`, which counts from the start of the run."""
-        gradients = carry.chains.gradients.value()
+    def plus(self, now: Checkpoint, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
+        """The cost once the chains stand where they do `now`; they count from the start of the run."""
+        chains = now.carry.chains
+        gradients = chains.gradients.value()
         before = sampler.preparation_cost()
+        probes = len(gradients) * math.ceil(int(now.carry.draws) / int(now.limits.probe_every))
         return RunCost(
             datum_gradients=int(gradients.sum()) + int(before.datum_gradients),
-            datum_directional=int(carry.chains.directional.value().sum()) + int(before.datum_directional),
+            datum_directional=int(chains.directional.value().sum()) + int(before.datum_directional),
+            diagnostic_directional=probes * sampler.probe_cost(),
             data_passes=float((gradients.max() + int(before.datum_gradients)) / sampler.target.num_data),
             seconds=self.seconds + seconds,
             compile_seconds=self.compile_seconds + compile_seconds,

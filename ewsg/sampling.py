@@ -1,6 +1,5 @@
 """`ewsg.sample` and `ewsg.resume`: everything is checked, then the run is driven to its end."""
 
-import dataclasses
 import importlib.metadata
 import os
 import platform
@@ -176,13 +175,12 @@ def resume(
     estimator = estimator or rebuild(settings["estimator"], "estimator")
     integrator = integrator or rebuild(settings["integrator"], "integrator")
     check_parts(target, estimator, integrator)
+    assert estimator is not None
     check_same_target(old.fingerprint, target)
     sampler = compose(target, estimator, integrator)
     total = _total_steps(sampler, settings, num_steps, data_passes)
-    carry, keys, limits = old.restore(sampler, collector)
     plan = Plan(total, settings["discard"], settings["thin"])
-    run = dataclasses.replace(old.run, checkpoint=Checkpoint(carry, keys, limits))
-    return drive(sampler, collector, plan, run, progress, save_to, devices)
+    return drive(sampler, collector, plan, old.restored(sampler, collector), progress, save_to, devices)
 
 
 def _total_steps(
@@ -201,8 +199,10 @@ def _total_steps(
 
 
 def _limits(sampler: AbstractSampler, divergence_limit: float, plan: Plan) -> _chains.Limits:
-    hottest = np.float32(min(divergence_limit * float(sampler.temperature), np.finfo(np.float32).max))
-    return _chains.Limits(hottest, np.int32(max(1, _PROBE_STEPS // plan.thin)))
+    hottest = min(divergence_limit * float(sampler.temperature), float(np.finfo(np.float32).max))
+    return _chains.Limits(
+        divergence=np.array(hottest, np.float32), probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32)
+    )
 
 
 def _versions() -> dict[str, str]:

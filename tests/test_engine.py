@@ -73,6 +73,18 @@ def test_seeds_out_of_range(gaussian, seed):
         sample(gaussian, seed=seed)
 
 
+# ---- cost
+
+
+def test_what_diagnostics_evaluate_is_counted(gaussian):
+    """32 directional derivatives per probe: one for the first draw, one for every tenth step after it."""
+    assert sample(gaussian, num_steps=50, discard=0, thin=1).cost.diagnostic_directional == 2 * 5 * 32
+    assert sample(gaussian, num_steps=51, discard=0, thin=1).cost.diagnostic_directional == 2 * 6 * 32
+    assert sample(gaussian, num_steps=60, discard=0, thin=20).cost.diagnostic_directional == 2 * 3 * 32
+    full = ewsg.sample(gaussian, ewsg.Full(), METHOD[1], init=jnp.zeros(2), num_chains=2, num_steps=5)
+    assert full.cost.diagnostic_directional == full.cost.datum_directional == 0
+
+
 # ---- settings
 
 
