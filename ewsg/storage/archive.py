@@ -88,7 +88,7 @@ def _is_packed(info: zipfile.ZipInfo) -> bool:
 
 def _plain(dtype: np.dtype) -> np.dtype:
     """A dtype that NumPy's format knows: for others (bfloat16), unsigned integers of the same size."""
-    return dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
+    return np.dtype(f"u{dtype.itemsize}") if dtype.isbuiltin == 2 else dtype
 
 
 def _add(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> int:
