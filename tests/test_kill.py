@@ -12,13 +12,14 @@ import sys
 import threading
 from pathlib import Path
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import ewsg
 from ewsg import _atomic
 from ewsg.errors import InputError, SaveError
+from ewsg.outputs import Folder
+from ewsg.result import RunCost
 
 KILLER = """
 import dataclasses, json, os, random, signal, sys, time
@@ -49,9 +50,11 @@ print(json.dumps({"found": found, "left": os.listdir(os.path.dirname(path))}))
 
 
 @pytest.fixture(scope="module")
-def run(gaussian):
-    method = ewsg.recipes.sgld(5, 1e-3)
-    return ewsg.sample(gaussian, method, init=jnp.zeros(2), num_chains=2, num_steps=3, discard=0, thin=1)
+def run():
+    """A run made by hand: nothing is compiled."""
+    part = {"component": "Uniform"}
+    settings = {"estimator": part, "integrator": None, "collect": part, "temperature": 1.0}
+    return ewsg.Run(np.zeros((2, 3)), {}, np.array(["ok", "ok"]), RunCost(), settings)
 
 
 def filled(run, value):
@@ -188,6 +191,19 @@ def test_new_files_have_the_permissions_that_open_gives(run, tmp_path, umask, mo
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == mode
+
+
+def test_results_of_an_experiment_have_the_permissions_that_open_gives(tmp_path):
+    """Seen before: 0644 whatever the umask."""
+    before = os.umask(0o027)
+    try:
+        Folder(tmp_path / "out", "name").finish({"value": 1})
+    finally:
+        os.umask(before)
+    path = tmp_path / "out" / "results.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert json.loads(path.read_text())["value"] == 1
+    assert os.listdir(path.parent) == ["results.json"]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o664])
