@@ -2,12 +2,12 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from . import _atomic
 from .errors import InputError
 
 RESULTS = "results.json"
@@ -44,14 +44,11 @@ class Folder:
         return self._parts[key]
 
     def finish(self, results: Mapping[str, Any]) -> None:
-        """Writes results.json, with the experiment's name and the versions, in one stroke."""
+        """Writes results.json, with the experiment's name and the versions, atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
         everything = {"experiment": self.experiment, **results, "versions": _versions()}
-        handle, scratch = tempfile.mkstemp(dir=self.path, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(everything, file, indent=1)
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, self.path / RESULTS)
+        text = json.dumps(everything, indent=1).encode()
+        _atomic.write(self.path / RESULTS, lambda file: file.write(text))
 
     def _check(self) -> None:
         parent = self.path.absolute().parent

@@ -49,7 +49,7 @@ class Summary:
             table.add_column(column, justify="left" if column == "parameter" else "right")
         for row in zip(*self.parameters.values(), strict=True):
             table.add_row(*(_format(column, value) for column, value in zip(columns, row, strict=True)))
-        console = Console(width=110, record=True, file=io.StringIO(), highlight=False)
+        console = Console(width=110, record=True, file=io.StringIO(), highlight=False, markup=False, emoji=False)
         console.print(self.title, soft_wrap=True)
         console.print(table)
         if self.hidden:

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import os
-import tempfile
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import platformdirs
 
+from .. import _atomic
 from ..errors import DataNotFound, InputError
 from .registry import File
 
@@ -117,14 +117,6 @@ def keep_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write beside `path` and rename: another process sees all of the file or none of it."""
+    """Another process sees all of the file or none of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            write(stream)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    _atomic.write(path, write)

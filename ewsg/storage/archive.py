@@ -14,8 +14,10 @@ from typing import Any, BinaryIO
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import InputError
+
 _HEADER = "header.npy"
-_HEADER_BYTES = 16 * 2**20
+_HEADER_BYTES = 64 * 2**20
 _CHUNK_BYTES = 16 * 2**20
 _MOST_AXES = 32
 _NAMES = (
@@ -34,6 +36,8 @@ def write(file: BinaryIO, header: dict[str, Any], arrays: Sequence[np.ndarray]) 
         for i, array in enumerate(arrays):
             checksums.append(_add(archive, f"{i}.npy", array.view(_plain(array.dtype))))
         text = json.dumps(header | {"checksums": checksums}).encode()
+        if len(text) > _HEADER_BYTES - _CHUNK_BYTES:
+            raise InputError("the run has too many arrays to be saved: join its parameters to fewer and larger ones")
         _add(archive, _HEADER, np.frombuffer(text, np.uint8))
 
 
@@ -88,7 +92,7 @@ def _is_packed(info: zipfile.ZipInfo) -> bool:
 
 def _plain(dtype: np.dtype) -> np.dtype:
     """A dtype that NumPy's format knows: for others (bfloat16), unsigned integers of the same size."""
-    return dtype if dtype.isbuiltin == 1 else np.dtype(f"u{dtype.itemsize}")
+    return np.dtype(f"u{dtype.itemsize}") if dtype.isbuiltin == 2 else dtype
 
 
 def _add(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> int:

@@ -59,7 +59,7 @@ def as_json(value: Any, depth: int = _DEPTH) -> Any:
 
 def check(header: Any, path: Any) -> None:
     """Raises FileFormatError for a file of another version, ValueError or another exception for a damaged header."""
-    if header["format"] != FORMAT or type(header["version"]) is not int:
+    if header["format"] != FORMAT or type(header["version"]) is not int or not 0 < header["version"] < 1000:
         raise ValueError("not a run")
     if header["version"] > VERSION:
         raise FileFormatError(
@@ -151,7 +151,7 @@ def _check_fingerprint(fingerprint: Any) -> None:
     _require(type(fingerprint.get("num_data", 1)) is int, "fingerprint")
     _require(isinstance(fingerprint.get("data", ""), str), "fingerprint")
     values = fingerprint.get("values", [])
-    _require(isinstance(values, list) and all(type(value) in (int, float) for value in values), "fingerprint")
+    _require(isinstance(values, list) and all(type(value) is float for value in values), "fingerprint")
 
 
 def _check_trees(trees: Any, arrays: list[dict[str, Any]], num_chains: int) -> None:

@@ -1,0 +1,282 @@
+"""Thousands of damaged files: each is refused in one sentence, or is a run that can be shown and resumed."""
+
+import copy
+import dataclasses
+import io
+import json
+import resource
+import struct
+import tracemalloc
+import zipfile
+import zlib
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import ewsg
+from ewsg.errors import FileFormatError, InputError
+
+POOL = (
+    *(None, True, False, -1, 0, 1, 2, 7, 2**31, 2**70, 10**400, 0.5, -1.0, 1e308, float("inf"), float("nan")),
+    *("", "x", "ok", "diverged", "[/b]", "\ud800", "ewsg:Uniform", "float64", "leaf", [], {}, [[]], [None], {"a": 1}),
+    *([1, "a"], {"dict": [["a", "leaf"]]}, {"other": 1}, {"list": []}, {"$opaque": "f"}, {"$list": [1.0]}),
+)
+
+
+@pytest.fixture(scope="module")
+def whole(gaussian, tmp_path_factory):
+    """(target, bytes of a saved run with the stats of paired selection and parameters in a dict)."""
+    target = ewsg.Target(lambda p, c: -0.5 * ((p["a"] - c[0]) ** 2 + (p["b"] - c[1]) ** 2), None, gaussian.data.arrays)
+    init = {"a": jnp.array(0.0), "b": jnp.array(0.0)}
+    method = ewsg.Paired(2), ewsg.Underdamped(step_size=0.01, friction=5.0)
+    run = ewsg.sample(target, *method, init=init, num_chains=2, num_steps=9, discard=4, thin=1)
+    path = tmp_path_factory.mktemp("whole") / "run.npz"
+    run.save(path)
+    return target, path.read_bytes()
+
+
+def members(content):
+    """The arrays of a file as they are stored, and its header."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        stored = {info.filename: archive.read(info) for info in archive.infolist()}
+    header = np.load(io.BytesIO(stored.pop("header.npy")))
+    return stored, json.loads(header.tobytes())
+
+
+def assemble(stored, header=None, compression=zipfile.ZIP_STORED):
+    """A file with right checksums of whatever it holds."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, value in stored.items():
+            archive.writestr(name, value)
+        if header is not None:
+            text = io.BytesIO()
+            np.save(text, np.frombuffer(json.dumps(header).encode(), np.uint8))
+            archive.writestr("header.npy", text.getvalue())
+    return buffer.getvalue()
+
+
+def nodes(tree, path=()):
+    """The path of every entry of a JSON tree."""
+    children = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, child in children:
+        yield (*path, key)
+        yield from nodes(child, (*path, key))
+
+
+def at(tree, path):
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def flipped(random, content):
+    content = bytearray(content)
+    for place in random.integers(len(content), size=random.integers(1, 9)):
+        content[place] ^= random.integers(1, 256)
+    return bytes(content)
+
+
+def cut(random, content):
+    first, last = sorted(random.integers(len(content) + 1, size=2))
+    kinds = [content[:first], content[first:], content[:first] + content[last:], content[:last] + content[first:]]
+    return [*kinds, content + bytes(last), b"\0" * len(content)][random.integers(6)]
+
+
+def shuffled(random, content):
+    """Members swapped, renamed, removed, doubled, packed; all checksums of the archive are right."""
+    stored, header = members(content)
+    one, other = random.choice(sorted(stored), 2, replace=False)
+    kind = random.integers(6)
+    if kind == 0:
+        stored[one], stored[other] = stored[other], stored[one]
+    elif kind == 1:
+        stored[str(random.choice(["99.npy", "x", "../0.npy", "0", "header"]))] = stored.pop(one)
+    elif kind == 2:
+        del stored[one]
+    elif kind == 3:
+        stored[one] = stored[other]
+    elif kind == 4:
+        return assemble(stored, header, zipfile.ZIP_DEFLATED)
+    else:
+        return assemble(stored)
+    return assemble(stored, header)
+
+
+def edited(random, content):
+    """One or two entries of the header replaced, removed, exchanged or doubled; all checksums are right."""
+    stored, header = members(content)
+    for _ in range(random.integers(1, 3)):
+        section = "settings" if random.integers(2) else str(random.choice(sorted(header)))
+        places = [place for place in nodes(header) if place[0] == section] or list(nodes(header))
+        *parent, key = places[random.integers(len(places))]
+        owner, kind = at(header, parent), random.integers(5)
+        if kind == 0:
+            del owner[key]
+        elif kind == 1:
+            other = places[random.integers(len(places))]
+            owner[key] = copy.deepcopy(at(header, other)) if other[: len(parent)] != (*parent,) else None
+        elif kind == 2 and isinstance(owner, list):
+            owner.insert(key, copy.deepcopy(owner[key]))
+        elif kind == 2:
+            owner["x"] = owner.pop(key)
+        else:
+            owner[key] = copy.deepcopy(POOL[random.integers(len(POOL))])
+    return assemble(stored, header)
+
+
+KINDS = {flipped: 600, cut: 300, shuffled: 200, edited: 900}
+
+
+def attempt(action, sentences):
+    """What `action` returns; None if it is refused, and then the sentence is kept. Other exceptions are failures."""
+    try:
+        return action()
+    except InputError as error:
+        sentences.append(str(error))
+        return None
+
+
+def assert_sentences(sentences):
+    assert not [text for text in sentences if "\n" in text or len(text) > 500]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_damaged_files_are_refused_or_are_runs(whole, tmp_path, kind):
+    """Seen before: of 3,600 files 943 raised TypeError, KeyError, MemoryError and others; some failed in summary()."""
+    random, path = np.random.default_rng(0), tmp_path / "run.npz"
+    before, accepted, sentences = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, 0, []
+    path.write_bytes(whole[1])
+    original = ewsg.load(path)
+    for _ in range(KINDS[kind]):
+        path.write_bytes(kind(random, whole[1]))
+        run = attempt(lambda: ewsg.load(path), sentences)
+        if run is None:
+            continue
+        accepted += 1
+        assert repr(run)
+        assert str(run.summary())
+        if kind is not edited:
+            np.testing.assert_array_equal(run.draws["a"], original.draws["a"])
+            assert repr(run) == repr(original)
+    assert_sentences(sentences)
+    assert accepted < KINDS[kind] / 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * 1024
+
+
+def test_damaged_files_are_not_resumed_or_go_on(whole, tmp_path):
+    """Seen before: 206 of 400 raised something else."""
+    random, path = np.random.default_rng(1), tmp_path / "run.npz"
+    target, content = whole
+    resumed, sentences = 0, []
+    for i in range(500):
+        kind = list(KINDS)[i % len(KINDS)] if i < 200 else edited
+        path.write_bytes(kind(random, content))
+        run = attempt(lambda: ewsg.resume(path, target, num_steps=1), sentences)
+        if run is not None:
+            resumed += 1
+            assert str(run.summary())
+    assert_sentences(sentences)
+    assert 0 < resumed < 250
+
+
+def packed(content, name):
+    """A member of 200 MB, which take 200 kB when they are compressed."""
+    stored, header = members(content)
+    stored.pop(name, None)
+    buffer = io.BytesIO(assemble(stored, None if name == "header.npy" else header))
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w") as member:
+        np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": (50_000_000,)})
+        for _ in range(200):
+            member.write(bytes(1_000_000))
+    return buffer.getvalue()
+
+
+def lying_directory(content):
+    """The directory says that the first array has 4 GB."""
+    changed = bytearray(content)
+    struct.pack_into("<II", changed, content.index(b"PK\x01\x02") + 20, 0xFFFFFF00, 0xFFFFFF00)
+    return bytes(changed)
+
+
+def lying_shapes(content):
+    """The draws are promised to have 8 TB, by the header and by themselves."""
+    stored, header = members(content)
+    for i in range(2):
+        member, shape = io.BytesIO(), (2, 2**40)
+        np.lib.format.write_array_header_1_0(member, {"descr": "<f4", "fortran_order": False, "shape": shape})
+        stored[f"{i}.npy"] = member.getvalue() + bytes(40)
+        header["arrays"][i]["shape"] = list(shape)
+        header["checksums"][i] = zlib.crc32(stored[f"{i}.npy"])
+    return assemble(stored, header)
+
+
+def overlapping(_):
+    """A thousand members that are the same million bytes."""
+    content = assemble({"00000": bytes(1_000_000)})
+    start, end = content.index(b"PK\x01\x02"), content.index(b"PK\x05\x06")
+    entries = [content[start : start + 46] + f"{i:05}".encode() for i in range(1000)]
+    tail = bytearray(content[end:])
+    struct.pack_into("<HHI", tail, 8, 1000, 1000, 1000 * (end - start))
+    return content[:start] + b"".join(entries) + bytes(tail)
+
+
+def deep_header(content):
+    stored, _ = members(content)
+    text = io.BytesIO()
+    np.save(text, np.frombuffer(b"[" * 2_000_000, np.uint8))
+    return assemble(stored | {"header.npy": text.getvalue()})
+
+
+BOMBS = {
+    "compressed array": lambda content: packed(content, "0.npy"),
+    "compressed header": lambda content: packed(content, "header.npy"),
+    "lying directory": lying_directory,
+    "lying shapes": lying_shapes,
+    "overlapping members": overlapping,
+    "deep header": deep_header,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_takes_little_memory(whole, tmp_path, bomb):
+    """Seen before: 2 MB took 2.1 GB and 19 seconds."""
+    path = tmp_path / "run.npz"
+    path.write_bytes(BOMBS[bomb](whole[1]))
+    assert path.stat().st_size < 3e6
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="not a complete file"):
+            ewsg.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 30e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_runs_of_another_precision_are_loaded_and_not_resumed(whole, tmp_path):
+    """64-bit parameters in a process without them: numbers are read as they are, chains cannot go on."""
+    target, content = whole
+    path = tmp_path / "run.npz"
+    path.write_bytes(content)
+    run = ewsg.load(path)
+    position, draws = (
+        {k: v.astype(np.float64) for k, v in t.items()} for t in (run.fingerprint["position"], run.draws)
+    )
+    dataclasses.replace(run, draws=draws, fingerprint=run.fingerprint | {"position": position}).save(path)
+    assert ewsg.load(path).draws["a"].dtype == np.float64
+    assert ewsg.load(path, like={"a": 0.0, "b": 0.0}).draws["a"].dtype == np.float64
+    with pytest.raises(InputError, match="jax_enable_x64"):
+        ewsg.resume(path, target, num_steps=1)
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(whole, tmp_path):
+    """Seen before: rich took them for tags and raised MarkupError."""
+    path = tmp_path / "run.npz"
+    path.write_bytes(whole[1])
+    run = ewsg.load(path)
+    stats = {name: np.ones((2, 5)) for name in ("[/stat]", "noise_ratio")}
+    settings = run.settings | {"estimator": {"component": "[/name]"}}
+    dataclasses.replace(run, draws={"[/key]": run.draws["a"]}, stats=stats, settings=settings).save(path)
+    text = str(ewsg.load(path).summary())
+    assert all(name in text for name in ("[/key]", "[/stat]", "[/name]"))
