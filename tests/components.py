@@ -54,7 +54,7 @@ def variants(cls: type, start: Any, left_out: tuple[str, ...] = ()) -> Iterator[
         for more in ({}, *changes):
             settings = more | base | change
             if settings != base and _builds(cls, required | settings):
-                named = ", ".join(f"{name}={value!r}" for name, value in settings.items() if name not in base)
+                named = ", ".join(f"{name}={settings[name]!r}" for name in sorted(settings.keys() - base.keys()))
                 yield f"{cls.__name__}({named})", cls(**required, **settings)
                 break
 
