@@ -74,8 +74,8 @@ def test_duties(target, tmp_path, name):
     sampler = ewsg.compose(target, estimator, integrator)
     own = jax.random.fold_in(_random.make_key(5, _random.default_generator()), 0)
     state = sampler.init(jax.random.fold_in(own, 1), START)
-    step = jax.jit(sampler.step)
+    step = jax.jit(type(sampler).step)
     for t in range(5):
-        state, _ = step(jax.random.fold_in(jax.random.fold_in(own, 2), t), state)
+        state, _ = step(sampler, jax.random.fold_in(jax.random.fold_in(own, 2), t), state)
     first = jax.tree.map(lambda leaf: leaf[0, 0], whole.draws)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), state.phase.position, first)

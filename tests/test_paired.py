@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from test_splitting import stationary
 
 import ewsg
 from ewsg.contract import Kick
@@ -114,22 +115,81 @@ def test_first_order_friction_is_half_h_over_t_times_the_covariance(target, rule
     assert np.abs(friction - expected).max() < 0.01 * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("h", [0.02, 0.1])
-def test_sequential_kick_keeps_the_thermal_law(target, h, monkeypatch):
-    """With A the kick's linear part and v the pair's half difference: T A Aᵀ + v vᵀ = T I, for ‖v‖² ≤ T."""
+@pytest.mark.parametrize(("q", "factor"), [(0.05, 1.0), (0.5, 1.0), (0.9, 1.0), (0.9, 0.3), (2.0, 0.3), (1.7, 1.0)])
+def test_sequential_kick_keeps_the_thermal_law(target, q, factor, monkeypatch):
+    """With A the kick's linear part, v the pair's half difference, q = ‖v‖²/T: T A Aᵀ + c v vᵀ = T I while cq ≤ 1.
+
+    Beyond, A takes all of the momentum's part along v, and nothing else.
+    """
     forces = each_force(target)
+    h = 2 * np.sqrt(q * T) / np.linalg.norm(forces[0] - forces[1])
     v = h * (forces[0] - forces[1]) / 2
-    assert v @ v < T
     unravel = jax.flatten_util.ravel_pytree(POSITION)[1]
+    estimator = Paired(1, "sequential", factor=None if factor == 1 else factor)
 
     def kicked(r):
-        kick = the_kick(unravel(jnp.asarray(r, jnp.float32)), h)
-        return r + h * flat(estimate_for(Paired(1, "sequential"), target, (0, 1), kick, monkeypatch)[0])
+        kick = the_kick(unravel(jnp.asarray(r, jnp.float32)), h)._replace(factor=0.123)  # the integrator's has no say
+        return r + h * flat(estimate_for(estimator, target, (0, 1), kick, monkeypatch)[0])
 
     constant = kicked(np.zeros(3))
     matrix = np.stack([kicked(unit) - constant for unit in np.eye(3)], axis=1)
-    np.testing.assert_allclose(T * matrix @ matrix.T + np.outer(v, v), T * np.eye(3), atol=2e-5)
+    left = max(1 - factor * q, 0)  # of the variance along v
+    along = np.outer(v, v) / (v @ v)
+    np.testing.assert_allclose(matrix @ matrix.T, np.eye(3) - (1 - left) * along, atol=5e-5)
     np.testing.assert_allclose(constant, h * (forces[0] + forces[1]) / 2, rtol=1e-4, atol=1e-5)
+
+
+def test_sequential_without_a_factor_is_the_plain_mean(target):
+    """c = 0: no tilt at all, exactly; c = 1 differs."""
+    key = jax.random.key(5)
+    none, one = (
+        Paired(3, "sequential", factor=c).estimate(jax.random.clone(key), target, the_kick(), ()) for c in (0.0, 1.0)
+    )
+    plain = flat(target.force(POSITION, none[2].indices))
+    np.testing.assert_allclose(flat(none[0]), plain, rtol=1e-5, atol=1e-5)
+    assert np.abs(flat(one[0]) - plain).max() > 0.01
+
+
+def test_friction_of_distinct_data_by_enumeration(target, monkeypatch):
+    """Without replacement the mean force at momentum ε r shifts by −(h/2T) Cov(g) r, g the force of that rule."""
+    forces, r, h, epsilon = each_force(target), flat(MOMENTUM), 0.005, 0.01
+    small = jax.tree.map(lambda leaf: epsilon * leaf, MOMENTUM)
+    pairs = list(itertools.permutations(range(N), 2))
+    leans = []
+    monkeypatch.setattr(paired, "choice_probability", lambda lean: (leans.append(float(lean[0])), lean)[1])
+    for rule in ("weight", "select", "sequential"):
+        total = np.zeros(3)
+        for i, j in pairs:
+            estimator = Paired(1, rule, replace=False)
+            force = flat(estimate_for(estimator, target, (i, j), the_kick(small, h), monkeypatch)[0])
+            if rule == "select":  # its mean over the choice
+                force = 0.5 * (forces[i] + forces[j]) + 0.5 * leans[-1] * (forces[j] - forces[i])
+            total += force - 0.5 * (forces[i] + forces[j])
+        kept = [forces[i] if rule == "select" else 0.5 * (forces[i] + forces[j]) for i, j in pairs]
+        expected = -h / (2 * T) * np.cov(np.stack(kept).T, bias=True) @ (epsilon * r)
+        np.testing.assert_allclose(total / len(pairs), expected, rtol=0.02, atol=0.01 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("pairs", [8, 10])
+def test_distinct_data_are_not_over_cooled(pairs):
+    """20 data, 16 or all of them per step: position and momentum as the full gradient has them (weight: 0.9988)."""
+    data = np.linspace(-1.5, 1.5, 20, dtype=np.float32)[:, None]
+    line = ewsg.Target(lambda t, x: -0.5 * jnp.sum((t - x) ** 2), None, data)
+    run = ewsg.sample(
+        line,
+        Paired(pairs, "sequential", replace=False),
+        BAOAB(step_size=0.1, friction=3.0),
+        init=jnp.zeros(1),
+        num_chains=10_000,
+        num_steps=100,
+        discard=0,
+        thin=100,
+    )
+    exact = stationary(BAOAB, 20.0, 0.1, 3.0, 1.0)
+    momentum = np.asarray(run.checkpoint.carry.chains.state.phase.momentum, np.float64)
+    tolerance = 4.5 * np.sqrt(2 / 10_000) + (0 if pairs == 10 else 0.02)
+    assert run.draws[:, -1].var() == pytest.approx(exact[0, 0], rel=tolerance)
+    assert momentum.var() == pytest.approx(exact[1, 1], rel=tolerance)
 
 
 def test_weights_stay_within_bounds(target, monkeypatch):

@@ -1,0 +1,253 @@
+"""The contract as a matrix: every estimator × every integrator honours every field of `Kick`, or refuses the pair.
+
+Nothing here is kept by hand (`components.py`). An integrator asks for forces in its own world; a view translates the
+kick to another world, where the estimator is asked, and the force back. An estimator that honours the kick gives the
+same chain through the view: a metric with coordinates to match, a temperature with a potential to match. Steps are
+taken one primitive at a time, as one compiled program per pair would cost minutes.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import components
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import ewsg
+from ewsg import _random
+from ewsg.contract import Kick
+from ewsg.errors import InputError
+
+N, H, COLD = 12, 0.05, 0.3
+START = jnp.array([0.3, -0.2])
+DATA = np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32)
+METRIC = jnp.array([4.0, 0.25])
+ROOT = jnp.sqrt(METRIC)
+
+ESTIMATORS = components.estimators(START)
+INTEGRATORS = components.integrators()
+FEW = ("BAOAB", "Preconditioned")  # one with a momentum and a factor, one with a metric: for the variants
+
+
+def plain(name: str) -> bool:
+    return "(" not in name
+
+
+PAIRS = [
+    pytest.param(e, i, id=f"{e} x {i}")
+    for e, i in itertools.product(ESTIMATORS, INTEGRATORS)
+    if (plain(e) and plain(i)) or (not plain(e) and i in FEW) or e == "Uniform"
+]
+
+
+class View(NamedTuple):
+    """The estimator's world: its potential is V'(θ') = scale · V(θ'/stretch); how kicks get there and forces back."""
+
+    scale: float
+    stretch: Any
+    kick: Callable[[Kick], Kick]
+    force: Callable[[Any], Any]
+
+
+def under_a_metric(kick: Kick) -> Kick:
+    """θ' = √P θ."""
+    position, momentum, decay = jax.tree.map(lambda leaf: ROOT * leaf, (kick.position, kick.momentum, kick.decay))
+    metric = METRIC if kick.metric is None else METRIC * kick.metric
+    return kick._replace(position=position, momentum=momentum, decay=decay, metric=metric)
+
+
+def when_cold(kick: Kick) -> Kick:
+    """V' = TV at temperature T: the same law, with r' = √T r and h' = h/√T, or h' = h/T without momentum."""
+    kick = kick._replace(temperature=COLD * kick.temperature)
+    if kick.momentum is None:
+        return kick._replace(step_size=kick.step_size / COLD)
+    root = math.sqrt(COLD)
+    momentum, decay, noise_scale = jax.tree.map(lambda x: root * x, (kick.momentum, kick.decay, kick.noise_scale))
+    return kick._replace(momentum=momentum, decay=decay, noise_scale=noise_scale, step_size=kick.step_size / root)
+
+
+HERE = View(1.0, jnp.ones(2), lambda kick: kick, lambda force: force)
+THERE = View(COLD, ROOT, lambda kick: when_cold(under_a_metric(kick)), lambda force: ROOT * force / COLD)
+
+
+def potential(view: View, dtype=jnp.float32) -> ewsg.Target:
+    """A regression without symmetry, so that no two data have the same gradient."""
+
+    def log_likelihood(theta, x):
+        z = theta / view.stretch.astype(dtype)
+        return -view.scale * (jnp.log(jnp.cosh(z[0] - x[0])) + 0.5 * (z[1] - z[0] * x[1]) ** 2)
+
+    def log_prior(theta):
+        return -0.5 * view.scale * jnp.sum((theta / view.stretch.astype(dtype)) ** 2)
+
+    return ewsg.Target(log_likelihood, log_prior, DATA.astype(dtype))
+
+
+class Asked(NamedTuple):
+    """What an estimator was asked at a step, and where the chain went."""
+
+    key: Any
+    kick: Kick
+    state: Any
+    position: Any
+
+
+def chain(view: View, estimator: Any, integrator_at: Callable[[int], Any], steps: int = 2) -> list[Asked]:
+    """A few steps of the integrator, the estimator being asked in its own world."""
+    target, place, trail = potential(view), view.stretch * START, []
+    estimator, _ = estimator.prepare(target)
+    state, phase = estimator.init(jax.random.key(1), target, place), integrator_at(0).init(jax.random.key(2), START)
+
+    def ask(key, kick, state):
+        trail.append([key, kick, state])
+        force, state, info = estimator.estimate(key, target, view.kick(kick), state)
+        return view.force(force), state, info
+
+    for t in range(steps):
+        phase, state, _ = integrator_at(t).step(jax.random.key(3 + t), phase, jnp.int32(t), ask, state)
+        trail[-1].append(phase.position)
+    return [Asked(*entry) for entry in trail]
+
+
+def moved(trail: list[Asked]) -> np.ndarray:
+    return np.stack([np.asarray(asked.position) for asked in trail])
+
+
+@pytest.fixture(autouse=True)
+def _one_primitive_at_a_time():
+    with jax.disable_jit(), jax.debug_key_reuse(False):
+        yield
+
+
+def refusal(estimator: str, integrator: str) -> str | None:
+    """The sentence with which a pair is refused, if it is."""
+    try:
+        ewsg.compose(potential(HERE), ESTIMATORS[estimator], INTEGRATORS[integrator])
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@functools.cache
+def reference(estimator: str, integrator: str) -> list[Asked]:
+    """The chain of a pair, seen from here, with steps H and 2H by a schedule."""
+    move = INTEGRATORS[integrator].in_sum_units(N)
+    scheduled = dataclasses.replace(move, step_size=lambda t: H * (1.0 + t.astype(float)))
+    return chain(HERE, ESTIMATORS[estimator], lambda t: scheduled)
+
+
+@pytest.mark.parametrize(("estimator", "integrator"), PAIRS)
+def test_a_pair_honours_metric_temperature_and_schedule_or_is_refused(estimator, integrator):
+    if sentence := refusal(estimator, integrator):
+        assert "\n" not in sentence
+        assert ":" in sentence  # what was wrong: what to do
+        return
+    part, move = ESTIMATORS[estimator], INTEGRATORS[integrator].in_sum_units(N)
+    if getattr(part, "anchor", None) is not None:
+        part = dataclasses.replace(part, anchor=THERE.stretch * part.anchor)
+    found = chain(THERE, part, lambda t: dataclasses.replace(move, step_size=H * (1 + t)))
+    np.testing.assert_allclose(moved(found), moved(reference(estimator, integrator)), rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_schedule_is_a_step_size_per_step(integrator):
+    """Exactly; and it makes a difference."""
+    move = INTEGRATORS[integrator].in_sum_units(N)
+    found = moved(reference("Full", integrator))
+    constants = chain(HERE, ewsg.Full(), lambda t: dataclasses.replace(move, step_size=H * (1 + t)))
+    np.testing.assert_array_equal(found, moved(constants))
+    same = chain(HERE, ewsg.Full(), lambda t: dataclasses.replace(move, step_size=H))
+    np.testing.assert_array_equal(found[0], moved(same)[0])
+    assert np.abs(found[1] - moved(same)[1]).max() > 1e-3
+
+
+def accepting(part: str) -> str:
+    """An integrator that the estimator is not refused with."""
+    return next(name for name in FEW if refusal(part, name) is None)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
+    """What has a setting of that name takes the integrator's factor for its default; all else is blind to it."""
+    asked, target = reference(estimator, accepting(estimator))[-1], potential(HERE)
+    prepared = ESTIMATORS[estimator].prepare(target)[0]
+
+    def forces(factor, part=prepared, keys=1):
+        kick = asked.kick._replace(factor=factor)
+        each = [part.estimate(jax.random.fold_in(asked.key, k), target, kick, asked.state)[0] for k in range(keys)]
+        return np.stack(each)
+
+    rule = getattr(prepared, "rule", None)
+    if rule == "sequential" or getattr(prepared, "factor", 1.0) is not None:  # of sequential, see Paired
+        np.testing.assert_array_equal(forces(1e3), forces(0.0))
+    elif rule == "select":
+        assert np.abs(forces(1e3, keys=6) - forces(0.0, keys=6)).max() > 0.1
+    else:
+        none, half, one = forces(0.0), forces(0.5), forces(1.0)
+        assert np.abs(one - none).max() > 1e-3
+        np.testing.assert_array_equal(forces(1.0, dataclasses.replace(prepared, factor=0.5)), half)
+        if getattr(prepared, "bound", None) is None:
+            np.testing.assert_allclose(half - none, (one - none) / 2, rtol=1e-2, atol=2e-5)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_double_precision(estimator, monkeypatch):
+    """Asked in float64, an estimator answers in float64, and in float32 the same to its precision."""
+    uniform, categorical = _random.uniform, _random.categorical
+    monkeypatch.setattr(_random, "uniform", lambda key, shape, dtype: uniform(key, shape, jnp.float32).astype(dtype))
+    monkeypatch.setattr(_random, "categorical", lambda key, weights: categorical(key, weights.astype(jnp.float32)))
+    asked = reference(estimator, accepting(estimator))[-1]
+
+    def force(dtype):
+        def to(leaf):
+            real = hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating)
+            return leaf.astype(dtype) if real else leaf
+
+        target, (kick, state) = potential(HERE, dtype), jax.tree.map(to, (asked.kick, asked.state))
+        return ESTIMATORS[estimator].prepare(target)[0].estimate(asked.key, target, kick, state)[0]
+
+    with jax.enable_x64(True):
+        single, double = force(jnp.float32), force(jnp.float64)
+    assert (single.dtype, double.dtype) == (jnp.float32, jnp.float64)
+    np.testing.assert_allclose(single, double, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_double_precision_of_a_step(integrator):
+    with jax.enable_x64(True):
+        target, move = potential(HERE, jnp.float64), INTEGRATORS[integrator].in_sum_units(N)
+        phase = move.init(jax.random.key(0), START.astype(jnp.float64))
+
+        def ask(key, kick, state):
+            return ewsg.Full().estimate(key, target, kick, state)
+
+        after = move.step(jax.random.key(1), phase, jnp.int32(0), ask, ())[0]
+    assert {leaf.dtype for leaf in jax.tree.leaves((phase, after))} == {np.dtype(np.float64)}
+
+
+DISTINCT = {name: part for name, part in ESTIMATORS.items() if hasattr(part, "replace")}
+
+
+@pytest.mark.parametrize("estimator", DISTINCT)
+def test_without_replacement(estimator):
+    """No datum comes twice; where all n make the force, it is the full one without friction, and only there."""
+    kick, target = reference(estimator, accepting(estimator))[-1].kick, potential(HERE)
+    full = np.asarray(target.full_force(kick.position))
+    for batch_size in (2, N // 2, N):
+        part = dataclasses.replace(DISTINCT[estimator], replace=False, batch_size=batch_size)
+        try:
+            part.check(N, kick.momentum is not None)
+        except InputError:
+            continue
+        state = part.init(jax.random.key(8), target, START)
+        force, _, info = part.estimate(jax.random.key(9), target, kick, state)
+        indices = np.asarray(info.indices).tolist()
+        assert len(set(indices)) == len(indices) > 1
+        exact = np.abs(np.asarray(force) - full).max() < 1e-4
+        assert exact == (part.noise_factor(N) == 0)
