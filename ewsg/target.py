@@ -176,8 +176,8 @@ class Target(eqx.Module):
         """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""
         check_parameters(position)
         datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
-        _check_scalar("log_likelihood", "(params, datum) of one datum", self.likelihood, position, datum)
-        _check_scalar("log_prior", "(params)", self.log_prior, position)
+        _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
+        _check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)
 
 
 class _Held(eqx.Module):
@@ -187,13 +187,25 @@ class _Held(eqx.Module):
     size: int = eqx.field(static=True)
 
 
+def check_start(init: Any) -> None:
+    """Raise InputError for an init that is neither parameters nor a function, before it is mapped or called."""
+    if modules.is_nnx(init):
+        raise InputError("init is a Flax NNX module: start from its parameters, ewsg.modules.parameters(module)")
+    _tree.named_leaves("init", init)
+
+
 def check_parameters(position: Position) -> None:
     """Refuse a position that is not a non-empty pytree of finite floating-point arrays."""
-    named = jax.tree_util.tree_leaves_with_path(position)
+    check_start(position)
+    named = _tree.named_leaves("init", position)
     if not named:
         raise InputError("init has no parameters: give a pytree of floating-point arrays")
-    for path, leaf in named:
-        name = "init" + jax.tree_util.keystr(path)
+    for name, leaf in named.items():
+        if callable(leaf):
+            raise InputError(
+                f"{name} is a function: give arrays only, of a module ewsg.modules.parameters(module) or "
+                "eqx.filter(module, eqx.is_inexact_array)"
+            )
         if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
             kind = getattr(leaf, "dtype", type(leaf).__name__)
             raise InputError(f"{name} has dtype {kind}: parameters must be floating-point (write 0.0, not 0)")
@@ -203,16 +215,19 @@ def check_parameters(position: Position) -> None:
             raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
 
 
-def _check_scalar(name: str, signature: str, function: Callable, *args) -> None:
+def _check_scalar(name: str, signature: str, summed: str, function: Callable, *args) -> None:
     try:
         shape = jax.eval_shape(function, *args)
     except Exception as error:
-        raise InputError(f"{name}{signature} failed: {str(error).splitlines()[0]}") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{name}{signature} failed: {reason}") from error
     leaves = jax.tree.leaves(shape)
     if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
         raise InputError(f"{name}{signature} must return one real scalar, not {shape}")
-    if leaves[0].shape != () or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
+    if leaves[0].shape != ():
         raise InputError(
-            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape} of {leaves[0].dtype}: "
-            "sum over the entries of the datum"
+            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape}: sum over the entries of "
+            f"{summed}, or, if init has an axis of chains, give one start (init=lambda key: ... makes one per chain)"
         )
+    if not jnp.issubdtype(leaves[0].dtype, jnp.floating):
+        raise InputError(f"{name}{signature} must return one real scalar, not {leaves[0].dtype}: make it a float")
