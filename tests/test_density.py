@@ -41,37 +41,40 @@ def close(one, other, rtol=2e-5):
         np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-5)
 
 
+ALONG = {"a": jnp.array([1.0, -2.0]), "b": jnp.array(0.5)}
+
+
+def derivatives(density):
+    """Values of all kinds of derivatives at the start."""
+    flat, unravel = ravel_pytree(START)
+    starts = jax.tree.map(lambda leaf: jnp.stack([leaf, 2 * leaf]), START)
+    return {
+        "value and gradient": jax.value_and_grad(density)(START),
+        "forward": jax.jvp(density, (START,), (ALONG,)),
+        "linear": jax.linearize(density, START)[1](ALONG),
+        "hessian times vector": jax.jvp(jax.grad(density), (START,), (ALONG,))[1],
+        "hessian": jax.hessian(lambda p: density(unravel(p)))(flat),
+        "twice reverse": jax.jacrev(jax.jacrev(lambda p: density(unravel(p))))(flat),
+        "of many": jax.vmap(jax.grad(density))(starts),
+        "of a part": jax.grad(lambda b: density({"a": START["a"], "b": b}))(START["b"]),
+    }
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_derivatives_of_the_log_density():
-    target, plain = made(11), directly(made(11))
-    close(jax.value_and_grad(target.log_density)(START), jax.value_and_grad(plain)(START))
-    close(jax.grad(target.log_density)(START), target.full_force(START))
-    along = {"a": jnp.array([1.0, -2.0]), "b": jnp.array(0.5)}
-    close(jax.jvp(target.log_density, (START,), (along,)), jax.jvp(plain, (START,), (along,)))
-    close(jax.linearize(target.log_density, START)[1](along), jax.jvp(plain, (START,), (along,))[1])
-    hessian = lambda density: jax.jvp(jax.grad(density), (START,), (along,))[1]  # noqa: E731
-    close(hessian(target.log_density), hessian(plain))
-    flat, unravel = ravel_pytree(START)
-    for take in (jax.hessian, lambda f: jax.jacrev(jax.jacrev(f))):
-        close(take(lambda p: target.log_density(unravel(p)))(flat), jax.hessian(lambda p: plain(unravel(p)))(flat))
-    starts = jax.tree.map(lambda leaf: jnp.stack([leaf, 2 * leaf]), START)
-    close(jax.vmap(jax.grad(target.log_density))(starts), jax.vmap(jax.grad(plain))(starts))
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_partly_perturbed_position():
-    target, plain = made(11), directly(made(11))
-    of_b = lambda density: jax.grad(lambda b: density({"a": START["a"], "b": b}))(START["b"])  # noqa: E731
-    close(of_b(target.log_density), of_b(plain))
+    target = made(11)
+    found, right = (jax.jit(lambda f=f: derivatives(f))() for f in (target.log_density, directly(target)))
+    close(found, right)
+    close(found["value and gradient"][1], jax.jit(target.full_force)(START))
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_derivatives_by_the_settings_of_a_target():
     def density(scale, noise):
-        target = models.linear(jnp.eye(6)[:, :2], jnp.arange(6.0), noise_scale=noise, prior_precision=scale)
+        target = models.linear(np.eye(6)[:, :2], np.arange(6.0), noise_scale=noise, prior_precision=scale)
         return target.log_density(jnp.array([0.5, -1.0]))
 
-    by_precision, by_noise = jax.grad(density, argnums=(0, 1))(2.0, 3.0)
+    by_precision, by_noise = jax.jit(jax.grad(density, argnums=(0, 1)))(2.0, 3.0)
     assert float(by_precision) == pytest.approx(-0.5 * 1.25)
     residuals = np.arange(6.0) - [0.5, -1.0, 0, 0, 0, 0]
     assert float(by_noise) == pytest.approx((residuals**2).sum() / 27 - 6 / 3, rel=1e-4)
@@ -123,8 +126,9 @@ def test_models_take_parameters_of_few_digits(model):
     wide = jnp.zeros((2, 2)) if model == "softmax" else jnp.zeros(2)
     wide = {"coefficients": wide, "log_scale": jnp.zeros(())} if model == "unknown" else wide
     narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), wide)
-    found, right = target.force(narrow, jnp.arange(3)), target.force(wide, jnp.arange(3))
+    both = jax.jit(lambda position: (target.force(position, jnp.arange(3)), target.log_density(position)))
+    (found, density), (right, right_density) = both(narrow), both(wide)
     assert all(leaf.dtype == jnp.bfloat16 for leaf in jax.tree.leaves(found))
     close(jax.tree.map(lambda leaf: leaf.astype(jnp.float32), found), right, rtol=2.0**-7)
-    assert target.log_density(narrow).dtype == jnp.float32
-    np.testing.assert_allclose(target.log_density(narrow), target.log_density(wide), rtol=2.0**-7)
+    assert density.dtype == jnp.float32
+    np.testing.assert_allclose(density, right_density, rtol=2.0**-7)

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .. import _random, _tree
@@ -20,16 +19,12 @@ from ..integrators.base import Phase
 from ..sampler import AbstractKernel, AbstractSampler, SamplerState
 from ..target import Target
 from ._check import check_bound
-from ._counts import whole
+from ._counts import plain
 from ._table import Table
 from .bounds import AbstractBound
 
 _VIOLATION = 64.0
 _FIRST_BLOCK = 16_384
-
-
-def _share_or_count(value: Any) -> Any:
-    return float(value) if isinstance(value, np.floating) else whole(value)
 
 
 class FlyMC(AbstractKernel):
@@ -79,9 +74,9 @@ class FlyMC(AbstractKernel):
 
     bound: AbstractBound
     step_size: float
-    resample: float | int = eqx.field(static=True, default=0.1, converter=_share_or_count)
+    resample: float | int = eqx.field(static=True, default=0.1, converter=plain)
     temperature: float = 1.0
-    block_size: int = eqx.field(static=True, default=256, converter=whole)
+    block_size: int = eqx.field(static=True, default=256, converter=plain)
 
     def __check_init__(self):
         if not isinstance(self.bound, AbstractBound):

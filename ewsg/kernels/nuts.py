@@ -17,7 +17,7 @@ from ..contract import Cost
 from ..errors import InputError
 from ..target import Target, check_start
 from ._blackjax import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
-from ._counts import whole
+from ._counts import plain
 
 _MOST_GRADIENTS = 2**32
 
@@ -46,9 +46,9 @@ class NUTS(AbstractFullKernel):
 
     step_size: float
     inverse_mass_matrix: Float[Array, " d"] | Float[Array, "d d"] | None = None
-    max_depth: int = eqx.field(static=True, default=10, converter=whole)
+    max_depth: int = eqx.field(static=True, default=10, converter=plain)
     temperature: float = 1.0
-    warmup_gradients: int = eqx.field(static=True, default=0, converter=whole)
+    warmup_gradients: int = eqx.field(static=True, default=0, converter=plain)
 
     def __check_init__(self):
         check_positive("NUTS", "step_size", self.step_size)
