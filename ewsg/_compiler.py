@@ -1,9 +1,10 @@
-"""What the compiler is told and what has to be hidden from it, so that its code for the CPU is fast.
+"""Options of the compiler and barriers against its optimisations, for fast code on the CPU; values do not change.
 
-Values are not changed, but for rounding.
+Other platforms get neither: what helps here would cost a GPU a round trip to the host, or a fusion.
 """
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,22 +12,43 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 _VECTORS = {"xla_cpu_prefer_vector_width": 512}
-"""1.5 times as fast where noise is what takes the time."""
+"""1.5 times as fast where noise is what takes the time, on a processor with AVX-512."""
 _EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}
-"""Products by Eigen. YNNPACK, the default, is faster on small ones, but asks the system for memory in every product."""
+"""Products by Eigen. YNNPACK, the default, is faster on small ones, but allocates memory in every product."""
+_PROCESSOR = Path("/proc/cpuinfo")
 
 
-@functools.cache
+def platform() -> str:
+    """Where computations run: on JAX's default device if one is set, else on its default backend."""
+    device = jax.config.jax_default_device  # pyright: ignore[reportAttributeAccessIssue]
+    if device is None:
+        return jax.default_backend()
+    return device.partition(":")[0] if isinstance(device, str) else device.platform
+
+
 def options(large: bool) -> dict[str, Any]:
     """Options for the one loop: those of ours that this version of JAX knows; none but on the CPU.
 
     Args:
         large: whether products have operands of many megabytes, as those with the patches of a convolution.
     """
-    if jax.default_backend() != "cpu":
-        return {}
-    wanted = _VECTORS | _EIGEN if large else _VECTORS
+    return dict(_cpu_options(large)) if platform() == "cpu" else {}
+
+
+@functools.cache
+def _cpu_options(large: bool) -> dict[str, Any]:
+    wanted = (_VECTORS if _has_wide_vectors() else {}) | (_EIGEN if large else {})
     return {name: value for name, value in wanted.items() if _known(name, value)}
+
+
+@functools.cache
+def _has_wide_vectors() -> bool:
+    """Whether the processor has AVX-512, as far as the system tells."""
+    try:
+        lines = _PROCESSOR.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(line.startswith("flags") and "avx512f" in line.split() for line in lines)
 
 
 def _known(name: str, value: Any) -> bool:
@@ -44,6 +66,8 @@ def stored(array: Array) -> Array:
     every row that it gathers, or read a gradient against the order of its memory in the sum and in the step. It fuses
     through an `optimization_barrier`, but not into a branch whose condition it cannot see through.
     """
+    if platform() != "cpu":
+        return array
     yes = jax.lax.optimization_barrier(jnp.array(True))
     return jax.lax.cond(yes, lambda same: same, jnp.zeros_like, array)
 
@@ -54,6 +78,6 @@ def times_one(rows: Array) -> Array:
     The gather of a minibatch alone is compiled for the CPU to moves of one entry after the other, which wait for
     memory; with a product by a vector, to moves of vectors: three times as fast on Covertype.
     """
-    if rows.ndim < 2 or not jnp.issubdtype(rows.dtype, jnp.floating):
+    if platform() != "cpu" or rows.ndim < 2 or not jnp.issubdtype(rows.dtype, jnp.floating):
         return rows
     return rows * jax.lax.optimization_barrier(jnp.ones((1, *rows.shape[1:]), rows.dtype))

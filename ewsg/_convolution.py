@@ -19,15 +19,15 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
 from jaxtyping import Array
 
-from ._compiler import stored
+from ._compiler import platform, stored
 
 _CALLS = ("jit", "pjit", "closed_call")
 _CHECKPOINTS = ("checkpoint", "remat2", "remat")
 
 
 def fast_here(function: Callable) -> Callable:
-    """The same function in the form that JAX's default backend runs fast."""
-    return rewritten(function) if jax.default_backend() == "cpu" else function
+    """The same function in the form that the platform runs fast."""
+    return rewritten(function) if platform() == "cpu" else function
 
 
 def rewritten(function: Callable) -> Callable:

@@ -84,6 +84,31 @@ def max_abs(tree: Position) -> Array:
     return functools.reduce(jnp.maximum, [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(tree)])
 
 
+def wide_dtype(tree: Position) -> jnp.dtype:
+    """The widest dtype of the leaves, and at least float32: for sums, and for numbers as large as n."""
+    dtypes = (jnp.dtype(jnp.float32), *(leaf.dtype for leaf in jax.tree.leaves(tree)))
+    return max(dtypes, key=lambda dtype: jnp.finfo(dtype).bits)
+
+
+def widened(tree: Position) -> Position:
+    """The same values, each leaf in at least float32."""
+    return jax.tree.map(lambda leaf: leaf.astype(wide_dtype(leaf)), tree)
+
+
+def combined(scale: Scalar, tree: Position, other_scale: Scalar, other: Position) -> Position:
+    """scale · tree + other_scale · other, computed in at least float32, in the dtypes of `tree`."""
+
+    def add(a: Array, b: Array) -> Array:
+        wide = wide_dtype(a)
+        return (_as(scale, wide) * a.astype(wide) + _as(other_scale, wide) * b.astype(wide)).astype(a.dtype)
+
+    return jax.tree.map(add, tree, other)
+
+
+def _as(scale: Scalar, dtype: Any) -> Scalar:
+    return scale.astype(dtype) if isinstance(scale, jax.Array) else scale
+
+
 def cast_like(tree: Position, example: Position) -> Position:
     """The same values in the dtypes of `example`."""
     return jax.tree.map(lambda a, b: a.astype(b.dtype), tree, example)

@@ -35,13 +35,15 @@ class AbstractLikelihood(eqx.Module):
         return jax.vmap(self, in_axes=(None, 0))(params, batch)
 
     def gradient(self, params: Position, batch: Batch, weights: Float[Array, " b"]) -> Position:
-        """Σ_i w_i ∇ℓ_i, in one backward pass."""
-
-        def weighted(params: Position) -> Float[Array, ""]:
-            values = self.values(params, batch)
-            return jnp.dot(weights.astype(values.dtype), values)
-
-        return jax.tree.map(_in_order, jax.grad(weighted)(params))
+        """Σ_i w_i ∇ℓ_i, in one backward pass; the weights are at least float32, whatever the parameters are."""
+        values, pull_back = jax.vjp(lambda params: self.values(params, batch), params)
+        if jnp.finfo(values.dtype).bits >= jnp.finfo(weights.dtype).bits:
+            return jax.tree.map(_in_order, pull_back(weights.astype(values.dtype))[0])
+        # weights as large as n would lose digits, or overflow, in a narrow dtype: the largest comes afterwards
+        largest = jnp.max(jnp.abs(weights))
+        relative = weights / jnp.where(largest > 0, largest, 1)
+        gradient = pull_back(relative.astype(values.dtype))[0]
+        return jax.tree.map(lambda leaf: _in_order((largest * leaf.astype(weights.dtype)).astype(leaf.dtype)), gradient)
 
     def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
         """∇ℓ_i · direction for every datum, in one forward pass."""

@@ -114,6 +114,11 @@ def check_module(module: Any) -> None:
         raise InputError(f"{type(module).__name__} has no parameters: there is nothing to sample")
 
 
+def is_nnx(value: Any) -> bool:
+    """Whether the value is a module of Flax NNX."""
+    return _nnx(value) is not None
+
+
 def _nnx(module: Any) -> Any:
     """flax.nnx if the module is one of its kind, else None."""
     nnx = sys.modules.get("flax.nnx")

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from . import _tree, modules
 from ._compiler import times_one
 from ._component import as_module
+from ._density import log_density
 from ._types import Batch, Indices, Position
 from .dataset import Dataset
 from .errors import InputError
@@ -109,22 +110,20 @@ class Target(eqx.Module):
 
     def weighted_force(self, position: Position, indices: Indices, weights: Float[Array, " b"]) -> Position:
         """n Σ_i w_i ∇(−V_i); the weights need not sum to one."""
-        dtype = jax.tree.leaves(position)[0].dtype
-        weights = weights.astype(dtype)
-        batch = self.take(indices)
-        likelihood = self.likelihood.gradient(position, batch, self.num_data * weights)
-        return _tree.add_scaled(likelihood, jnp.sum(weights), self.prior_force(position))
+        weights = weights.astype(_tree.wide_dtype(position))
+        likelihood = self.likelihood.gradient(position, self.take(indices), self.num_data * weights)
+        return _tree.combined(1, likelihood, jnp.sum(weights), self.prior_force(position))
 
     def forces(self, position: Position, indices: Indices) -> Position:
         """n ∇(−V_i) for each datum of the batch, stacked along a leading axis."""
         likelihood = self.likelihood.gradients(position, self.take(indices))
-        return jax.tree.map(lambda g, p: self.num_data * g + p[None], likelihood, self.prior_force(position))
+        prior = jax.tree.map(lambda leaf: leaf[None], self.prior_force(position))
+        return _tree.combined(self.num_data, likelihood, 1, prior)
 
     def directional(self, position: Position, indices: Indices, direction: Position) -> Float[Array, " b"]:
         """n ∇(−V_i) · direction for each datum of the batch, without forming the gradients."""
         likelihood = self.likelihood.directional(position, self.take(indices), direction)
-        prior = _tree.dot(self.prior_force(position), direction)
-        return self.num_data * likelihood + prior.astype(likelihood.dtype)
+        return _tree.combined(self.num_data, likelihood, 1, _tree.dot(self.prior_force(position), direction)[None])
 
     def prior_force(self, position: Position) -> Position:
         """∇ log π(θ)."""
@@ -132,37 +131,38 @@ class Target(eqx.Module):
 
     def full_force(self, position: Position) -> Position:
         """∇(−V) over all n data, in blocks of rows so that memory does not grow with n."""
-        dtype = jax.tree.leaves(position)[0].dtype
-        likelihood = self._sum_blocks(
-            position,
-            lambda batch, count: self.likelihood.gradient(position, batch, jnp.ones(count, dtype)),
-            _tree.zeros_like(position),
-        )
-        return _tree.add_scaled(likelihood, 1, self.prior_force(position))
+        zero = _tree.widened(_tree.zeros_like(position))
+        likelihood = self.sum_blocks(position, self.block_force, zero)
+        return _tree.cast_like(_tree.combined(1, likelihood, 1, self.prior_force(position)), position)
 
     def log_density(self, position: Position) -> Float[Array, ""]:
-        """−V(θ), up to the posterior's normalising constant."""
-        prior = self.log_prior(position)
-        total = self._sum_blocks(
-            position, lambda batch, _: jnp.sum(self.likelihood.values(position, batch)), jnp.zeros_like(prior)
-        )
-        return prior + total
+        """−V(θ), up to the posterior's normalising constant, in at least float32.
 
-    def _sum_blocks(self, position: Position, function: Callable, zero: Position) -> Position:
-        """Σ over blocks of rows of function(batch, count)."""
+        Its gradient is `full_force`: memory does not grow with n there either.
+        """
+        return log_density(self, position)
+
+    def block_force(self, position: Position, batch: Batch, count: int) -> Position:
+        """Σ ∇ℓ_i over a block of rows."""
+        return self.likelihood.gradient(position, batch, jnp.ones(count, _tree.wide_dtype(position)))
+
+    def block_value(self, position: Position, batch: Batch, count: int) -> Float[Array, ""]:
+        """Σ ℓ_i over a block of rows."""
+        del count
+        values = self.likelihood.values(position, batch)
+        return jnp.sum(values.astype(_tree.wide_dtype(position)))
+
+    def sum_blocks(self, position: Position, function: Callable, zero: Position) -> Position:
+        """Σ over blocks of rows of function(position, batch, count), in the dtypes of `zero`."""
+
+        def add(total: Position, start: Array | int, count: int) -> Position:
+            part = function(position, self.data.rows(start, count), count)
+            return _tree.add_scaled(total, 1, _tree.cast_like(part, zero))
+
         block = self.block(position, min(_BLOCK, self.num_data))
         whole, rest = divmod(self.num_data, block)
-        total = zero
-        if whole:
-            total = jax.lax.fori_loop(
-                0,
-                whole,
-                lambda k, acc: _tree.add_scaled(acc, 1, function(self.data.rows(k * block, block), block)),
-                total,
-            )
-        if rest:
-            total = _tree.add_scaled(total, 1, function(self.data.rows(whole * block, rest), rest))
-        return total
+        total = jax.lax.fori_loop(0, whole, lambda k, total: add(total, k * block, block), zero)
+        return add(total, whole * block, rest) if rest else total
 
     def block(self, position: Position, most: int, memory: int = _MEMORY) -> int:
         """How many data, up to `most`, can be worked on at once in so many bytes."""
@@ -176,8 +176,8 @@ class Target(eqx.Module):
         """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""
         check_parameters(position)
         datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
-        _check_scalar("log_likelihood", "(params, datum) of one datum", self.likelihood, position, datum)
-        _check_scalar("log_prior", "(params)", self.log_prior, position)
+        _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
+        _check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)
 
 
 class _Held(eqx.Module):
@@ -187,13 +187,25 @@ class _Held(eqx.Module):
     size: int = eqx.field(static=True)
 
 
+def check_start(init: Any) -> None:
+    """Raise InputError for an init that is neither parameters nor a function, before it is mapped or called."""
+    if modules.is_nnx(init):
+        raise InputError("init is a Flax NNX module: start from its parameters, ewsg.modules.parameters(module)")
+    _tree.named_leaves("init", init)
+
+
 def check_parameters(position: Position) -> None:
     """Refuse a position that is not a non-empty pytree of finite floating-point arrays."""
-    named = jax.tree_util.tree_leaves_with_path(position)
+    check_start(position)
+    named = _tree.named_leaves("init", position)
     if not named:
         raise InputError("init has no parameters: give a pytree of floating-point arrays")
-    for path, leaf in named:
-        name = "init" + jax.tree_util.keystr(path)
+    for name, leaf in named.items():
+        if callable(leaf):
+            raise InputError(
+                f"{name} is a function: give arrays only, of a module ewsg.modules.parameters(module) or "
+                "eqx.filter(module, eqx.is_inexact_array)"
+            )
         if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
             kind = getattr(leaf, "dtype", type(leaf).__name__)
             raise InputError(f"{name} has dtype {kind}: parameters must be floating-point (write 0.0, not 0)")
@@ -203,16 +215,19 @@ def check_parameters(position: Position) -> None:
             raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
 
 
-def _check_scalar(name: str, signature: str, function: Callable, *args) -> None:
+def _check_scalar(name: str, signature: str, summed: str, function: Callable, *args) -> None:
     try:
         shape = jax.eval_shape(function, *args)
     except Exception as error:
-        raise InputError(f"{name}{signature} failed: {str(error).splitlines()[0]}") from error
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{name}{signature} failed: {reason}") from error
     leaves = jax.tree.leaves(shape)
     if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
         raise InputError(f"{name}{signature} must return one real scalar, not {shape}")
-    if leaves[0].shape != () or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
+    if leaves[0].shape != ():
         raise InputError(
-            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape} of {leaves[0].dtype}: "
-            "sum over the entries of the datum"
+            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape}: sum over the entries of "
+            f"{summed}, or, if init has an axis of chains, give one start (init=lambda key: ... makes one per chain)"
         )
+    if not jnp.issubdtype(leaves[0].dtype, jnp.floating):
+        raise InputError(f"{name}{signature} must return one real scalar, not {leaves[0].dtype}: make it a float")

@@ -100,6 +100,14 @@ def test_data_belong_to_the_target(dtype):
         np.testing.assert_array_equal(was, now)
 
 
+def test_writing_to_large_data_at_once_changes_nothing():
+    for _ in range(4):  # JAX copies in the background: what is written meanwhile would be read
+        data = np.zeros((2**21, 4), np.float32)
+        made = target(data)
+        data[:] = 5
+        assert not np.any(np.asarray(made.data.arrays))
+
+
 def test_responses_belong_to_the_target():
     responses = np.array([1.0, 2.0, 3.0], np.float32)
     linear = models.linear(X, responses)

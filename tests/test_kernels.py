@@ -9,7 +9,7 @@ import pytest
 import ewsg
 from ewsg import _loop
 from ewsg.errors import InputError
-from ewsg.kernels import NUTS, RandomWalk, adapt_nuts
+from ewsg.kernels import NUTS, FlyMC, LogisticBound, RandomWalk, adapt_nuts
 
 CHAINS = 20_000
 OBSERVED = np.array([0.1, 0.4, 0.5, 1.1, 4.0], np.float32)
@@ -242,3 +242,15 @@ def test_one_trace_serves_all_settings(skewed, kernel):
     compiled = _loop.advance(None, False)._cache_size()
     ewsg.sample(skewed, type(kernel)(0.4, temperature=0.9), init=0.9 * START, num_steps=900, seed=1)
     assert _loop.advance(None, False)._cache_size() == compiled
+
+
+def test_counts_may_be_integers_of_numpy(skewed):
+    nuts = NUTS(0.5, max_depth=np.int64(3), warmup_gradients=np.int32(7))
+    assert (type(nuts.max_depth), type(nuts.warmup_gradients)) == (int, int)
+    fly = FlyMC(LogisticBound(), 0.1, resample=np.int64(3), block_size=np.int32(16))
+    assert (fly.resample, type(fly.resample), type(fly.block_size)) == (3, int, int)
+    assert FlyMC(LogisticBound(), 0.1, resample=np.float32(0.5)).resample == 0.5
+    with pytest.raises(InputError, match="block_size must be a whole number"):
+        FlyMC(LogisticBound(), 0.1, block_size=np.float64(2.5))
+    lengths = {"num_chains": np.int64(2), "num_warmup": np.int64(20), "max_depth": np.int64(2)}
+    assert type(adapt_nuts(skewed, START, **lengths).warmup_gradients) is int

@@ -1,5 +1,7 @@
 """Networks as targets: the same posterior as a handwritten one, parameters that come back, and every refusal."""
 
+import functools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,7 +9,9 @@ import numpy as np
 import pytest
 
 import ewsg
+from ewsg._tree import is_function
 from ewsg.errors import InputError
+from ewsg.kernels.nuts import starting_points
 from ewsg.modules import cross_entropy, function_of, parameters, restore
 
 nnx = pytest.importorskip("flax.nnx")
@@ -279,3 +283,60 @@ def test_cross_entropy_of_impossible_classes():
     assert float(ewsg.modules.cross_entropy(logits, jnp.array(1))) == 0
     assert float(ewsg.modules.cross_entropy(logits, jnp.array(0))) == np.inf
     assert np.isnan(float(ewsg.modules.cross_entropy(logits, jnp.array(2))))
+
+
+class TwoNumbers(eqx.Module):
+    """A module whose parameters, in a pytree, can be called like the module itself."""
+
+    weight: jax.Array
+
+    def __call__(self, x):
+        return self.weight @ x
+
+
+def squares(module, x):
+    return -0.5 * jnp.sum((module.weight - x) ** 2)
+
+
+def test_the_arrays_of_a_module_are_a_start_and_no_function():
+    start = eqx.partition(TwoNumbers(jnp.array([1.0, 2.0])), eqx.is_inexact_array)[0]
+    assert callable(start)
+    assert not is_function(start)
+    target = ewsg.Target(squares, None, np.ones((3, 2)))
+    positions = starting_points(target, start, jax.random.split(jax.random.key(0)), 1)
+    assert positions.weight.tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_functions_of_a_key_are_functions():
+    assert is_function(lambda key: jnp.zeros(2))
+    assert is_function(functools.partial(jax.random.normal, shape=(2,)))
+    assert is_function(jax.tree_util.Partial(lambda scale, key: scale, jnp.ones(2)))
+    assert not is_function(jnp.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("start", "sentence"),
+    [
+        (lambda: NnxMlp(nnx.Rngs(0)), r"^init is a Flax NNX module: .*ewsg\.modules\.parameters\(module\)$"),
+        (lambda: equinox_mlp(jax.random.key(0)), r"^init\.activation.* is a function: .*ewsg\.modules\.parameters"),
+        (lambda: {"a": jnp.zeros(2), 1: jnp.zeros(2)}, "^init has a dict whose keys JAX cannot sort"),
+        (lambda: {"a": "text"}, r"init\['a'\].* must be floating-point"),
+        (lambda: lambda key: 1 / 0, r"^init\(key\) failed: division by zero"),
+    ],
+    ids=["nnx", "equinox", "keys", "text", "function"],
+)
+def test_starts_that_are_none_are_refused_in_one_sentence(start, sentence):
+    target = ewsg.Target(lambda params, x: -jnp.sum(x**2), None, np.ones((3, 2)))
+    with pytest.raises(InputError, match=sentence):
+        starting_points(target, start(), jax.random.split(jax.random.key(0)), 1)
+
+
+@pytest.mark.parametrize(
+    ("log_likelihood", "log_prior", "summed"),
+    [(lambda t, x: t - x[0], None, "the datum"), (lambda t, x: -jnp.sum(t**2), lambda t: t, "the parameters")],
+    ids=["likelihood", "prior"],
+)
+def test_an_axis_of_chains_is_named_as_a_cause(log_likelihood, log_prior, summed):
+    target = ewsg.Target(log_likelihood, log_prior, np.ones((3, 2)))
+    with pytest.raises(InputError, match=rf"not shape \(2, 2\): sum over .* of {summed}, or, .*init=lambda key"):
+        target.check(jnp.zeros((2, 2)))

@@ -19,6 +19,7 @@ from ..integrators.base import Phase
 from ..sampler import AbstractKernel, AbstractSampler, SamplerState
 from ..target import Target
 from ._check import check_bound
+from ._counts import plain
 from ._table import Table
 from .bounds import AbstractBound
 
@@ -73,9 +74,9 @@ class FlyMC(AbstractKernel):
 
     bound: AbstractBound
     step_size: float
-    resample: float | int = eqx.field(static=True, default=0.1)
+    resample: float | int = eqx.field(static=True, default=0.1, converter=plain)
     temperature: float = 1.0
-    block_size: int = eqx.field(static=True, default=256)
+    block_size: int = eqx.field(static=True, default=256, converter=plain)
 
     def __check_init__(self):
         if not isinstance(self.bound, AbstractBound):

@@ -15,8 +15,9 @@ from .._component import check_count, check_positive
 from .._types import Key, Position, Scalar
 from ..contract import Cost
 from ..errors import InputError
-from ..target import Target
+from ..target import Target, check_start
 from ._blackjax import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
+from ._counts import plain
 
 _MOST_GRADIENTS = 2**32
 
@@ -45,9 +46,9 @@ class NUTS(AbstractFullKernel):
 
     step_size: float
     inverse_mass_matrix: Float[Array, " d"] | Float[Array, "d d"] | None = None
-    max_depth: int = eqx.field(static=True, default=10)
+    max_depth: int = eqx.field(static=True, default=10, converter=plain)
     temperature: float = 1.0
-    warmup_gradients: int = eqx.field(static=True, default=0)
+    warmup_gradients: int = eqx.field(static=True, default=0, converter=plain)
 
     def __check_init__(self):
         check_positive("NUTS", "step_size", self.step_size)
@@ -142,11 +143,13 @@ def adapt_nuts(
     check_positive("adapt_nuts", "temperature", temperature)
     check_count("adapt_nuts", "num_chains", num_chains, 1)
     check_count("adapt_nuts", "num_warmup", num_warmup, 20)
+    check_count("adapt_nuts", "max_depth", max_depth, 1)
     with unchecked():
-        keys = _loop.chain_keys(jax.random.key(seed), num_chains)
+        keys = _loop.chain_keys(jax.random.key(seed), int(num_chains))
         positions = starting_points(target, init, keys.init, temperature)
-        tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, num_warmup, max_depth)
-    gradients = (num_chains + int(np.asarray(leapfrogs, np.int64).sum())) * target.num_data
+        lengths = int(num_warmup), int(max_depth)
+        tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, *lengths)
+    gradients = (int(num_chains) + int(np.asarray(leapfrogs, np.int64).sum())) * target.num_data
     return NUTS(
         step_size=float(np.median(tuned.parameters["step_size"])),
         inverse_mass_matrix=jnp.mean(tuned.parameters["inverse_mass_matrix"], axis=0),
@@ -160,15 +163,29 @@ def starting_points(
     target: Target, init: Position | Callable[[Key], Position], keys: Array, temperature: Scalar
 ) -> Position:
     """The starting points of all chains, checked, in the widest floating-point type that is on."""
-    if callable(init):
-        positions = jax.vmap(init)(keys)
+    check_start(init)
+    if _tree.is_function(init):
+        try:
+            positions = jax.vmap(init)(keys)
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"init(key) failed: {reason}") from error
         target.check(jax.tree.map(lambda leaf: leaf[0], positions))
     else:
-        target.check(jax.tree.map(jnp.asarray, init))
+        init = jax.tree.map(_as_array, init)
+        target.check(init)
         positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
     positions = _widened(positions)
     check_digits(target, temperature, positions)
     return positions
+
+
+def _as_array(leaf: Any) -> Any:
+    """An array of a leaf; what cannot be one is returned unchanged, so that `target.check` can name it."""
+    try:
+        return jnp.asarray(leaf)
+    except TypeError:
+        return leaf
 
 
 def _widened(position: Position) -> Position:

@@ -11,6 +11,7 @@ from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from . import _inputs, priors
+from ._products import weighted_rows
 from ._shapes import Column, Each, Real, Rows, Vector
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -41,7 +42,7 @@ class Linear(AbstractLikelihood):
 
     def gradient(self, params: Vector, batch: Batch, weights: Column) -> Vector:
         rows, slopes = self._slopes(params, batch)
-        return (weights * slopes) @ rows
+        return weighted_rows(weights, slopes, rows)
 
     def directional(self, params: Vector, batch: Batch, direction: Vector) -> Column:
         rows, slopes = self._slopes(params, batch)
@@ -75,7 +76,8 @@ class LinearUnknownScale(AbstractLikelihood):
 
     def gradient(self, params: Named, batch: Batch, weights: Column) -> Named:
         rows, by_eta, by_scale = self._slopes(params, batch)
-        return {"coefficients": (weights * by_eta) @ rows, "log_scale": jnp.dot(weights, by_scale)}
+        log_scale = jnp.dot(weights, by_scale.astype(weights.dtype)).astype(by_scale.dtype)
+        return {"coefficients": weighted_rows(weights, by_eta, rows), "log_scale": log_scale}
 
     def directional(self, params: Named, batch: Batch, direction: Named) -> Column:
         rows, by_eta, by_scale = self._slopes(params, batch)

@@ -8,6 +8,7 @@ from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from . import _inputs, priors
+from ._products import weighted_rows
 from ._shapes import Column, Each, Real, Rows, Vector
 
 
@@ -25,7 +26,7 @@ class Logistic(AbstractLikelihood):
 
     def gradient(self, params: Vector, batch: Rows, weights: Column) -> Vector:
         rows, slopes = _slopes(params, batch)
-        return (weights * slopes) @ rows
+        return weighted_rows(weights, slopes, rows)
 
     def directional(self, params: Vector, batch: Rows, direction: Vector) -> Column:
         rows, slopes = _slopes(params, batch)

@@ -39,7 +39,8 @@ class Softmax(AbstractLikelihood):
 
     def gradient(self, params: Matrix, batch: Batch, weights: Column) -> Matrix:
         rows, slopes = self._slopes(params, batch)
-        return rows.T @ (weights[:, None] * slopes)
+        dtype = weights.dtype
+        return (rows.T.astype(dtype) @ (weights[:, None] * slopes.astype(dtype))).astype(rows.dtype)
 
     def directional(self, params: Matrix, batch: Batch, direction: Matrix) -> Column:
         rows, slopes = self._slopes(params, batch)

@@ -1,0 +1,71 @@
+"""What is done for the CPU is done nowhere else; where a computation will run is asked of JAX's default device."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from ewsg import _compiler, _convolution, _tree
+from ewsg.likelihood import PerDatum
+
+
+def primitives(function, *args) -> set[str]:
+    """Of a fresh function, which JAX has not traced before for another platform."""
+    return {eqn.primitive.name for eqn in jax.make_jaxpr(lambda *args: function(*args))(*args).eqns}
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """As if computations ran on a GPU."""
+    monkeypatch.setattr(_compiler, "platform", lambda: "gpu")
+    monkeypatch.setattr(_convolution, "platform", lambda: "gpu")
+
+
+def test_the_default_device_decides_where_computations_run(monkeypatch):
+    assert _compiler.platform() == jax.default_backend()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert _compiler.platform() == "gpu"
+    with jax.default_device(jax.devices("cpu")[0]):
+        assert _compiler.platform() == "cpu"
+    with jax.default_device("cpu"):
+        assert _compiler.platform() == "cpu"
+    assert _compiler.options(True) == {}
+
+
+def test_the_cpu_gets_its_barriers():
+    rows = jnp.ones((8, 2))
+    assert "cond" in primitives(_compiler.stored, rows)
+    assert "optimization_barrier" in primitives(_compiler.times_one, rows)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_other_platforms_get_none():
+    rows = jnp.ones((8, 2))
+    assert primitives(_compiler.stored, rows) == primitives(_compiler.times_one, rows) == set()
+    assert "cond" not in primitives(lambda tree: _tree.dot(tree, tree), jnp.ones(10_000))
+    assert _compiler.options(True) == _compiler.options(False) == {}
+
+
+@pytest.mark.usefixtures("gpu")
+def test_convolutions_are_left_alone_elsewhere():
+    def log_likelihood(kernel, image):
+        return jnp.sum(jax.lax.conv(image[None, None], kernel[None, None], (1, 1), "VALID"))
+
+    assert "conv_general_dilated" in primitives(PerDatum(log_likelihood), jnp.ones((2, 2)), jnp.ones((4, 4)))
+
+
+@pytest.mark.parametrize(
+    ("text", "wide"),
+    [
+        ("flags\t\t: fpu avx2 avx512f\n", True),
+        ("flags\t: fpu avx2\n", False),
+        ("Features: asimd\n", False),
+        (None, False),
+    ],
+)
+def test_wide_vectors_only_where_the_processor_has_them(tmp_path, monkeypatch, text, wide):
+    if text is not None:
+        (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(_compiler, "_PROCESSOR", tmp_path / "cpuinfo")
+    assert _compiler._has_wide_vectors.__wrapped__() is wide
+    monkeypatch.setattr(_compiler, "_has_wide_vectors", lambda: wide)
+    assert ("xla_cpu_prefer_vector_width" in _compiler._cpu_options.__wrapped__(False)) is wide
