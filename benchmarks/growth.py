@@ -10,13 +10,13 @@ cost of a step no longer matters. Memory is the peak of a process of its own.
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import affinity
 import numpy as np
 
 HERE = Path(__file__).parent
@@ -71,7 +71,7 @@ def runner(settings: dict):
 
 def work(settings: dict) -> dict:
     """Seconds of a step and the peak of memory; in a process of its own."""
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    affinity.pin({affinity.cores()[0]})
     run = runner(settings)
     if "profile" in settings:
         import profile_loop

@@ -8,7 +8,6 @@ the whole of `ewsg.sample` less a run of one step. Images are made up, of MNIST'
 
 import argparse
 import json
-import os
 import resource
 import statistics
 import subprocess
@@ -16,6 +15,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import affinity
 
 ROWS, BATCH, FRICTION, STEP = 60_000, 100, 0.1, 2e-3
 STEPS = {"mlp": 2_400, "cnn": 12}
@@ -219,11 +220,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sections", nargs="+", choices=("mlp", "cnn", "memory"), default=["mlp", "cnn", "memory"])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--core", type=int, default=min(os.sched_getaffinity(0)))
+    parser.add_argument("--core", type=int, default=affinity.cores()[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    os.sched_setaffinity(0, {chosen.core})
+    affinity.pin({chosen.core})
     if chosen.child:
         child()
         return

@@ -10,13 +10,13 @@ import collections
 import dataclasses
 import gzip
 import json
-import os
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import affinity
 from tasks import TASKS
 
 
@@ -46,7 +46,7 @@ def show(rows: list[tuple[float, float, str]]) -> None:
 def main() -> None:
     """Profiles the steps of a task that has been compiled."""
     name, method, steps = (*sys.argv[1:], *("uniform", "100")[len(sys.argv) - 2 :])
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    affinity.pin({affinity.cores()[0]})
     import jax_sides
 
     count = int(steps)

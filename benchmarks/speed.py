@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+import affinity
 from tasks import TASKS, TOLERANCE, Task, origin
 
 HERE = Path(__file__).parent
@@ -198,7 +199,7 @@ def main() -> None:
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        os.sched_setaffinity(0, {options.core})
+        affinity.pin({options.core})
         work(options.worker, options.tasks[0])
         return
     results = []
