@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arviz import statistic
 from ._estimates import Estimates
+from ._mixing import mixing
 
 if TYPE_CHECKING:
     from .result import Run
@@ -124,7 +124,7 @@ def _standard_error(run: "Run", name: str) -> float:
     if values.size < 4:
         return np.inf
     sd = values.std() / run.temperature
-    ess = float(statistic("ess", values)) if values.shape[1] >= 4 else values.shape[0]
+    ess = float(mixing(values[None]).ess[0]) if values.shape[1] >= 4 else values.shape[0]
     return float(sd / np.sqrt(max(ess, 1.0))) if np.isfinite(ess) else np.inf
 
 
