@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-import affinity
+import machine
 from tasks import TASKS, Task
 
 TURNS = 7
@@ -25,7 +25,7 @@ TURNS = 7
 def work(side: str, name: str, cores: str, chains: int) -> None:
     """Runs the task for every line that comes in: seconds of the loop, and the sum of the last positions."""
     places = [int(core) for core in cores.split(",")]
-    affinity.pin(places)
+    machine.stay_on(places)
     os.environ["JAX_NUM_CPU_DEVICES"] = str(len(places))
     task = dataclasses.replace(TASKS[name], chains=chains)
     run = _timed(side, task, len(places))
@@ -81,7 +81,7 @@ class Worker:
 
 def measure(name: str) -> None:
     """Prints the ratios of one task."""
-    task, (one, two) = TASKS[name], affinity.cores()[:2]
+    task, (one, two) = TASKS[name], machine.cores()[:2]
     whole, half = str(task.chains), str(task.chains // 2)
     groups = {
         "one core": [Worker("ours", name, str(one), whole)],

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import affinity
+import machine
 import numpy as np
 
 HERE = Path(__file__).parent
@@ -71,7 +71,7 @@ def runner(settings: dict):
 
 def work(settings: dict) -> dict:
     """Seconds of a step and the peak of memory; in a process of its own."""
-    affinity.pin({affinity.cores()[0]})
+    machine.stay_on(machine.cores()[:1])
     run = runner(settings)
     if "profile" in settings:
         import profile_loop
@@ -88,8 +88,7 @@ def work(settings: dict) -> dict:
     long, found = 3 * short, []
     for _ in range(_TURNS):
         found.append((run(long) - run(short)) / (long - short))
-    status = Path("/proc/self/status").read_text()
-    peak = 1024 * int(status.split("VmHWM:")[1].split()[0])
+    peak = machine.peak_bytes()
     return {"seconds": sorted(found)[_TURNS // 2], "least": min(found), "steps": long, "peak_bytes": peak}
 
 

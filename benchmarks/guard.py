@@ -11,7 +11,7 @@ import statistics
 import sys
 import time
 
-import affinity
+import machine
 import numpy as np
 import tasks
 
@@ -47,7 +47,7 @@ def made_up_rows() -> np.ndarray:
 
 def main() -> None:
     """Prints both ratios; exits with 1 if one is under the limit."""
-    affinity.pin({affinity.cores()[0]})
+    machine.stay_on(machine.cores()[:1])
     import jax_sides
 
     rows = made_up_rows()

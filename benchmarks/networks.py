@@ -8,7 +8,6 @@ the whole of `ewsg.sample` less a run of one step. Images are made up, of MNIST'
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import affinity
+import machine
 
 ROWS, BATCH, FRICTION, STEP = 60_000, 100, 0.1, 2e-3
 STEPS = {"mlp": 2_400, "cnn": 12}
@@ -199,7 +198,7 @@ def child() -> None:
     import ewsg
 
     target, start = problem("cnn")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = machine.peak_bytes()
     ewsg.sample(
         target,
         ewsg.Exponential(BATCH, 9),
@@ -211,8 +210,8 @@ def child() -> None:
         thin=1,
         progress=False,
     )
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"before sampling, GiB": before / 2**20, "EWSG, M = 9, cnn, GiB": after / 2**20}))
+    after = machine.peak_bytes()
+    print(json.dumps({"before sampling, GiB": before / 2**30, "EWSG, M = 9, cnn, GiB": after / 2**30}))
 
 
 def main() -> None:
@@ -220,11 +219,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sections", nargs="+", choices=("mlp", "cnn", "memory"), default=["mlp", "cnn", "memory"])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--core", type=int, default=affinity.cores()[0])
+    parser.add_argument("--core", type=int, default=machine.cores()[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    affinity.pin({chosen.core})
+    machine.stay_on([chosen.core])
     if chosen.child:
         child()
         return

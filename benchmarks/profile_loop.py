@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import affinity
+import machine
 from tasks import TASKS
 
 
@@ -46,7 +46,7 @@ def show(rows: list[tuple[float, float, str]]) -> None:
 def main() -> None:
     """Profiles the steps of a task that has been compiled."""
     name, method, steps = (*sys.argv[1:], *("uniform", "100")[len(sys.argv) - 2 :])
-    affinity.pin({affinity.cores()[0]})
+    machine.stay_on(machine.cores()[:1])
     import jax_sides
 
     count = int(steps)

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-import affinity
+import machine
 from tasks import TASKS, TOLERANCE, Task, origin
 
 HERE = Path(__file__).parent
@@ -199,7 +199,7 @@ def main() -> None:
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        affinity.pin({options.core})
+        machine.stay_on([options.core])
         work(options.worker, options.tasks[0])
         return
     results = []

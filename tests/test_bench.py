@@ -98,13 +98,13 @@ def test_every_method_takes_the_same_data_a_step(name):
 
 
 def test_processes_are_pinned_only_where_that_is_possible(monkeypatch):
-    path = Path(__file__).parents[1] / "benchmarks" / "affinity.py"
-    spec = importlib.util.spec_from_file_location("affinity", path)
-    affinity = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(affinity)
+    path = Path(__file__).parents[1] / "benchmarks" / "machine.py"
+    spec = importlib.util.spec_from_file_location("machine", path)
+    machine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(machine)
     for name in ("sched_getaffinity", "sched_setaffinity"):
         monkeypatch.delattr(os, name, raising=False)
-    assert affinity.cores() == list(range(os.cpu_count()))
-    affinity.pin({0})
+    assert machine.cores() == list(range(os.cpu_count()))
+    machine.stay_on({0})
     users = [script.name for script in path.parent.glob("*.py") if "sched_" in script.read_text()]
-    assert users == ["affinity.py"]
+    assert users == ["machine.py"]
