@@ -1,5 +1,7 @@
 """The command line: parses and prints, nothing else. JAX is imported only by the commands that need it."""
 
+import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -44,6 +46,8 @@ ewsg bench accuracy --scale smoke --seeds 1       the same in miniature
 
 ewsg bench accuracy --problem pima --method SGHMC --method paired
 """
+
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EROFS)
 
 app = typer.Typer(
     help="Stochastic-gradient MCMC in JAX whose minibatches are chosen, not only drawn.",
@@ -151,14 +155,33 @@ def speed(context: typer.Context) -> None:
 
 
 def main() -> None:
-    """Run the command line; an `InputError` becomes one sentence on stderr and exit code 2."""
+    """Run the command line: an `InputError` is one sentence on stderr and exit code 2, a full disk likewise and 1."""
     # Compiled programs are kept between runs. XLA logs an unfounded error per program that it reads back on a
     # CPU (tuning hints look to it like missing machine features); real errors are exceptions.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(platformdirs.user_cache_path("ewsg") / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         print(f"ewsg: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except OSError as error:
+        if error.errno not in _NOT_WRITTEN:
+            raise
+        _forget_output()
+        if error.errno != errno.EPIPE:  # the reader has closed the pipe, as `head` does: no news to the user
+            where = error.filename or "the output"
+            print(f"ewsg: cannot write {where}: {error.strerror}; free some space or write elsewhere", file=sys.stderr)
+        raise SystemExit(1) from None
+
+
+def _forget_output() -> None:
+    """Sends what stdout has not written to nowhere, so that the interpreter does not fail on it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -29,4 +29,5 @@ def unknown(kind: str, given: object, known: Iterable[str]) -> UnknownOption:
     known = sorted(known)
     nearest = difflib.get_close_matches(str(given), known, n=1)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    return UnknownOption(f"unknown {kind} {given!r}{hint} (known: {', '.join(known)})")
+    separator = "; " if any("," in name for name in known) else ", "
+    return UnknownOption(f"unknown {kind} {given!r}{hint} (known: {separator.join(known)})")

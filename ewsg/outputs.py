@@ -1,5 +1,7 @@
 """The folder an experiment writes to: it refuses another experiment's, and remembers which parts are done."""
 
+import functools
+import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -22,7 +24,8 @@ class Folder:
     that an interrupted experiment goes on where it stopped. A part belongs to the settings under which it was made.
 
     Args:
-        path: made if it does not exist; refused, before anything is computed, if it holds something else.
+        path: made if it does not exist; refused, before anything is computed, if it holds something else or cannot be
+            written to.
         experiment: whose results these are.
     """
 
@@ -33,8 +36,8 @@ class Folder:
         self._parts = self._read_parts()
 
     def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
-        """What `compute` returns (anything JSON can hold), computed once for these settings and versions."""
-        key = json.dumps([name, dict(settings), _versions()], sort_keys=True)
+        """What `compute` returns (anything JSON can hold), computed once for these settings, versions and code."""
+        key = json.dumps([name, dict(settings), _versions(), _code()], sort_keys=True)
         if key not in self._parts:
             value = json.loads(json.dumps(compute()))
             self.path.mkdir(parents=True, exist_ok=True)
@@ -51,11 +54,7 @@ class Folder:
         _atomic.write(self.path / RESULTS, lambda file: file.write(text))
 
     def _check(self) -> None:
-        parent = self.path.absolute().parent
-        if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is a file: give a folder with --out")
-        if not self.path.exists() and not parent.is_dir():
-            raise InputError(f"cannot make {self.path}: the folder {parent} does not exist; create it first")
+        check_writable(self.path)
         if self.path.is_dir() and any(self.path.iterdir()):
             owners = {self._owner(RESULTS), self._owner(_PARTS)} - {None}
             if owners != {self.experiment}:
@@ -84,6 +83,34 @@ class Folder:
                 continue
             parts[part["key"]] = part["value"]
         return parts
+
+
+def check_writable(path: Path) -> None:
+    """Refuse, before any work is done, a folder that cannot be made or written to; nothing is left behind."""
+    parent = path.absolute().parent
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file: give a folder with --out")
+    if not path.exists() and not parent.is_dir():
+        raise InputError(f"cannot make {path}: the folder {parent} does not exist; create it first")
+    new = not path.exists()
+    try:
+        path.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+        if new:
+            path.rmdir()
+    except OSError as error:
+        raise InputError(f"cannot write to {path}: {error.strerror}; give another folder with --out") from error
+
+
+@functools.cache
+def _code() -> str:
+    """A hash of the package's source files: results of other code are not taken for its own."""
+    package = Path(__file__).parent
+    found = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        found.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
 
 
 def _versions() -> dict[str, str]:

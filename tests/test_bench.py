@@ -1,6 +1,9 @@
 """The accuracy benchmark: its error measure, its table, and that it goes on where it stopped."""
 
+import importlib.util
 import json
+import os
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,6 +77,7 @@ def test_what_is_done_is_not_run_again(finished, monkeypatch):
     [
         ({"names": ["pimas"]}, "unknown problem 'pimas'; did you mean 'pima'"),
         ({"methods": ["SGHCM"]}, "unknown method 'SGHCM'; did you mean 'SGHMC'"),
+        ({"methods": ["SGHCM"]}, "; paired, sequential; "),
         ({"scale": "huge"}, "unknown scale 'huge'"),
     ],
 )
@@ -91,3 +95,16 @@ def test_every_method_takes_the_same_data_a_step(name):
     gradients = int(estimator.cost(50).datum_gradients)
     special = {"full gradient": 50, "paired, select": 2} | dict.fromkeys(EVALUATED_TWICE, 8)
     assert gradients == special.get(name, 4)
+
+
+def test_processes_are_pinned_only_where_that_is_possible(monkeypatch):
+    path = Path(__file__).parents[1] / "benchmarks" / "machine.py"
+    spec = importlib.util.spec_from_file_location("machine", path)
+    machine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(machine)
+    for name in ("sched_getaffinity", "sched_setaffinity"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert machine.cores() == list(range(os.cpu_count()))
+    machine.stay_on({0})
+    users = [script.name for script in path.parent.glob("*.py") if "sched_" in script.read_text()]
+    assert users == ["machine.py"]

@@ -1,3 +1,4 @@
+import errno
 import importlib.metadata
 import os
 import subprocess
@@ -121,3 +122,28 @@ def test_compiled_programs_are_cached_unless_the_user_says_where(monkeypatch, ru
 def test_importing_the_command_line_does_not_import_jax():
     code = "import sys, ewsg.cli; print(*({'jax', 'numpy', 'matplotlib'} & sys.modules.keys()))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_sentence():
+    code = "import sys; sys.argv = ['ewsg', '--version']; from ewsg import cli; cli.main()"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "ewsg: cannot write the output: No space left on device; free some space or write elsewhere\n"
+
+
+@pytest.mark.parametrize(("number", "said"), [(errno.EPIPE, ""), (errno.ENOSPC, "ewsg: cannot write results.json: ")])
+def test_a_write_that_fails_is_no_traceback(run, demo, number, said):
+    demo.side_effect = OSError(number, os.strerror(number), "results.json")
+    code, out, err = run("demo")
+    assert (code, out) == (1, "")
+    assert err.startswith(said)
+    assert err.count("\n") == bool(said)
+
+
+def test_another_system_error_keeps_its_traceback(monkeypatch, demo):
+    demo.side_effect = FileNotFoundError(errno.ENOENT, "a bug")
+    monkeypatch.setattr(sys, "argv", ["ewsg", "demo"])
+    with mock.patch.dict(os.environ), pytest.raises(FileNotFoundError, match="a bug"):
+        cli.main()

@@ -3,7 +3,10 @@
 import json
 import math
 import os
+import re
 import sys
+from collections import Counter
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -327,3 +330,34 @@ def test_all_of_them_and_the_report(tmp_path, monkeypatch, capsys):
     assert "more. Paper" not in text
     elsewhere = report.write(tmp_path / "all", tmp_path / "page.md")
     assert "(all/two/figure.png)" in elsewhere.read_text()
+
+
+def test_two_readings_of_a_printed_step_are_one_claim():
+    """Table 1 has -0.525 for SGLD and SGHMC: SGLD has it in sum units, SGHMC in neither, and one reading diverges."""
+
+    def row(method, units, found, preparation="unit rows"):
+        value = None if found is None else {"log_likelihood": found}
+        return {"method": method, "units": units, "preparation": preparation, "value": value, "failed": 1.0}
+
+    found = blr_report._scalings(
+        [
+            row("SGLD", "sum", -0.527),
+            row("SGLD", "mean", -0.693),
+            row("SGHMC", "sum", None),
+            row("SGHMC", "mean", -0.531),
+            row("SGHMC", "mean", -0.525, "min-max"),
+        ]
+    )
+    assert [(claim.claim.split()[0], claim.holds) for claim in found] == [("SGLD", "yes"), ("SGHMC", "no")]
+    assert found[0].ours == "sum units -0.527; mean units -0.693; one run each"
+    assert found[1].ours == "sum units 100% of chains diverged; mean units -0.531; one run each"
+
+
+def test_the_page_counts_its_own_rows():
+    """Claims of the paper have something in the column `paper`; ours have a dash."""
+    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| ")]
+    verdicts = Counter(row[3] for row in rows if len(row) == 4 and row[1] != "-")
+    said = re.search(r"Of the paper's claims (\d+) hold, (\d+) do not, (\d+) are undecided", text)
+    assert [int(number) for number in said.groups()] == [verdicts[word] for word in ("yes", "no", "undecided")]
+    assert text.count("; ours: ") == verdicts["no"]

@@ -1,10 +1,13 @@
 """The folder of an experiment: whose it is, and what is done."""
 
+import errno
 import json
+from pathlib import Path
 
 import pytest
 
 import ewsg
+from ewsg import demo, experiments, outputs
 from ewsg.outputs import Folder
 
 
@@ -67,3 +70,49 @@ def test_a_file_or_a_missing_parent_is_named(tmp_path):
         Folder(tmp_path / "file", "first")
     with pytest.raises(ewsg.errors.InputError, match="create it first"):
         Folder(tmp_path / "a" / "b", "first")
+
+
+def test_parts_of_other_code_are_computed_again(tmp_path, monkeypatch):
+    assert Folder(tmp_path, "first").part("a", {}, lambda: 1) == 1
+    monkeypatch.setattr(outputs, "_code", lambda: "another")
+    assert Folder(tmp_path, "first").part("a", {}, lambda: 2) == 2
+    monkeypatch.undo()
+    assert Folder(tmp_path, "first").part("a", {}, lambda: 3) == 1
+
+
+def test_the_code_is_known_by_names_and_contents(tmp_path, monkeypatch):
+    package = tmp_path / "package"
+    (package / "inner").mkdir(parents=True)
+    monkeypatch.setattr(outputs, "__file__", str(package / "outputs.py"))
+    seen = set()
+    for name, text in (("a.py", "1"), ("a.py", "2"), ("inner/a.py", "2"), ("note.txt", "3")):
+        (package / name).write_text(text)
+        seen.add(outputs._code.__wrapped__())
+    assert len(seen) == 3  # the note is not code
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch, there):
+    def refuse(**_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(outputs.tempfile, "TemporaryFile", refuse)
+    out = tmp_path / "out"
+    if there:
+        out.mkdir()
+    with pytest.raises(ewsg.errors.InputError, match=r"cannot write to .*out: Read-only file system; give another"):
+        Folder(out, "first")
+    with pytest.raises(ewsg.errors.InputError, match="Read-only file system"):
+        experiments.reproduce_all("smoke", out)
+
+
+def test_looking_leaves_nothing_behind(tmp_path):
+    Folder(tmp_path / "out", "first")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux")
+def test_the_demo_is_refused_before_it_works(monkeypatch):
+    monkeypatch.setattr(demo, "problem", lambda: pytest.fail("began to work"))
+    with pytest.raises(ewsg.errors.InputError, match="cannot write to /proc/x"):
+        demo.main("/proc/x")

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from ..errors import InputError, unknown
-from ..outputs import Folder
+from ..errors import unknown
+from ..outputs import Folder, check_writable
 from . import claims
 from .base import SCALES, Experiment, Work
 from .catalogue import EXPERIMENTS
@@ -73,10 +73,7 @@ def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") 
 
     _check_scale(scale)
     out = Path(out)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file: give a folder with --out")
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"cannot make {out}: the folder {out.absolute().parent} does not exist; create it first")
+    check_writable(out)
     out.mkdir(exist_ok=True)
     heavy = [name for name, experiment in EXPERIMENTS.items() if experiment.heavy]
     if heavy:

@@ -1,0 +1,191 @@
+"""Mean, sd, R-hat and effective sample size of the parameters of a run, from its draws or from its running moments."""
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ._arviz import leaf_name
+from ._mixing import mixing, rhat_of_moments
+
+if TYPE_CHECKING:
+    from .result import Run
+
+SHOWN = 20
+"""Parameters in the table."""
+JUDGED = 10_000
+"""Parameters whose R-hat and effective sample size are computed, evenly spaced when there are more."""
+_ENTRIES_PER_BLOCK = 2**18
+
+
+class Extreme(NamedTuple):
+    """The parameter that is worst in some respect."""
+
+    name: str
+    value: float
+
+
+class Estimates(NamedTuple):
+    """Numbers by parameter.
+
+    Attributes:
+        table: column name -> values of the first `SHOWN` parameters.
+        total: how many parameters there are.
+        judged: how many of them R-hat and effective sample size were computed for.
+        worst_rhat: the largest R-hat, if any is a number.
+        least_ess: the smallest effective sample size, if any is a number.
+        still: the name of a parameter that never moved, if there is one.
+    """
+
+    table: dict[str, np.ndarray]
+    total: int = 0
+    judged: int = 0
+    worst_rhat: Extreme | None = None
+    least_ess: Extreme | None = None
+    still: str | None = None
+
+
+def estimates(run: "Run") -> Estimates:
+    """Of the good chains of a run; without a table if it kept neither draws nor moments."""
+    draws = run.good_draws()
+    if jax.tree.leaves(draws):
+        return _from_draws(draws, run.cost.datum_gradients)
+    collect = run.settings.get("collect")
+    if isinstance(collect, dict) and collect.get("component") == "Moments" and jax.tree.leaves(run.collected):
+        return _from_moments(run)
+    return Estimates({})
+
+
+class _Leaf(NamedTuple):
+    """One array of the parameters: its name, its shape, and its values with the scalars in one axis."""
+
+    name: str
+    shape: tuple[int, ...]
+    values: np.ndarray
+
+    def scalar(self, index: int) -> str:
+        """The name of one scalar."""
+        place = np.unravel_index(index, self.shape) if self.shape else ()
+        return self.name + (f"[{','.join(str(int(i)) for i in place)}]" if place else "")
+
+
+def _leaves(tree: Any, leading: int) -> list[_Leaf]:
+    """The arrays of a pytree whose first `leading` axes are those of chains and draws."""
+    found = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        array = np.asarray(leaf)
+        shape = array.shape[leading:]
+        found.append(_Leaf(leaf_name(path), shape, array.reshape(*array.shape[:leading], math.prod(shape))))
+    return found
+
+
+def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Names and values of these scalars (numbered through all leaves), a block at a time, the scalar first."""
+    start = 0
+    for leaf in leaves:
+        size = leaf.values.shape[-1]
+        here = numbers[(numbers >= start) & (numbers < start + size)] - start
+        step = max(1, _ENTRIES_PER_BLOCK // max(1, math.prod(leaf.values.shape[:-1])))
+        for place in range(0, len(here), step):
+            chosen = here[place : place + step]
+            values = np.ascontiguousarray(np.moveaxis(leaf.values[..., chosen], -1, 0))
+            exact = values.dtype in (np.float32, np.float64)
+            yield [leaf.scalar(i) for i in chosen], values if exact else values.astype(np.float64)
+        start += size
+
+
+def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
+    leaves = _leaves(draws, 2)
+    total = sum(leaf.values.shape[-1] for leaf in leaves)
+    judged = np.unique(np.linspace(0, total - 1, min(total, JUDGED)).round().astype(int))
+    worst, least, still = Extreme("", -math.inf), Extreme("", math.inf), None
+    for names, values in _blocks(leaves, judged):
+        ess, rhat = mixing(values)
+        worst = max(worst, _extreme(names, rhat, 1), key=lambda extreme: extreme.value)
+        least = min(least, _extreme(names, ess, -1), key=lambda extreme: extreme.value)
+        flat = values.reshape(len(values), -1)
+        stuck = np.flatnonzero((flat == flat[:, :1]).all(1)) if flat.shape[1] > 1 else []
+        still = names[stuck[0]] if still is None and len(stuck) else still
+    return Estimates(
+        _table(leaves, np.arange(min(total, SHOWN)), datum_gradients),
+        total,
+        len(judged),
+        worst if worst.name else None,
+        least if least.name else None,
+        still,
+    )
+
+
+def _extreme(names: list[str], values: np.ndarray, sign: int) -> Extreme:
+    """The entry with the largest sign·value; NaN never is."""
+    if np.all(np.isnan(values)):
+        return Extreme("", -sign * math.inf)
+    at = int(np.nanargmax(sign * values))
+    return Extreme(names[at], float(values[at]))
+
+
+def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> dict[str, np.ndarray]:
+    rows = [(names, values.astype(np.float64), *mixing(values)) for names, values in _blocks(leaves, numbers)]
+    if not rows or not rows[0][1][0].size:
+        return {}
+    ess, rhat = (np.concatenate([row[i] for row in rows]) for i in (2, 3))
+    mean = np.concatenate([values.mean((1, 2)) for _, values, *_ in rows])
+    sd = np.concatenate([values.std((1, 2), ddof=min(1, values[0].size - 1)) for _, values, *_ in rows])
+    return {
+        "parameter": np.array([name for names, *_ in rows for name in names]),
+        "mean": mean,
+        "sd": sd,
+        "mcse": sd / np.sqrt(ess),
+        "ess": ess,
+        "ess_per_million": ess / max(datum_gradients, 1) * 1e6,
+        "rhat": rhat,
+    }
+
+
+def _from_moments(run: "Run") -> Estimates:
+    """Pooled over chains; R-hat from the variances between and within chains, without splitting or ranks."""
+    leaves = _leaves(run.collected, 1)
+    half = len(leaves) // 2
+    means, variances = (
+        np.concatenate([leaf.values[run.ok].astype(np.float64) for leaf in part], axis=1)
+        for part in (leaves[:half], leaves[half:])
+    )
+    chains, total = means.shape
+    draws = next((values.shape[1] for values in run.stats.values()), 0)
+    if not chains or not draws:
+        return Estimates({})
+    within = np.where(draws > 1, variances, 0.0) * (draws - 1)
+    spread = within.sum(0) + draws * ((means - means.mean(0)) ** 2).sum(0)
+    rhat = rhat_of_moments(means, variances, draws)
+    names = [leaf._replace(name=_without_field(leaf.name)).scalar(i) for leaf in leaves[:half] for i in _first(leaf)]
+    shown = len(names := names[:SHOWN])
+    table = {
+        "parameter": np.array(names),
+        "mean": means.mean(0)[:shown],
+        "sd": np.sqrt(spread[:shown] / max(1, chains * draws - 1)),
+        "rhat": rhat[:shown],
+    }
+    return Estimates(table, total, total, _worst_of_moments(leaves[:half], rhat))
+
+
+def _first(leaf: _Leaf) -> range:
+    return range(min(SHOWN, leaf.values.shape[-1]))
+
+
+def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Extreme | None:
+    if np.all(np.isnan(rhat)):
+        return None
+    at = int(np.nanargmax(rhat))
+    value = float(rhat[at])
+    for leaf in leaves:
+        if at < leaf.values.shape[-1]:
+            return Extreme(leaf._replace(name=_without_field(leaf.name)).scalar(at), value)
+        at -= leaf.values.shape[-1]
+    return None
+
+
+def _without_field(name: str) -> str:
+    """The parameter's name: without that of the field of `Moments`, in memory (mean.w) or as a file has it."""
+    return name.removeprefix(".").removeprefix("mean").strip(".[]'\"") or "theta"
