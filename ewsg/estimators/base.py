@@ -2,15 +2,14 @@
 
 import abc
 from bisect import bisect_right
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
 
 from .. import _random
 from .._component import Component, check_count
-from .._types import Key, Position, Scalar
+from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
 from ..target import Target
@@ -25,7 +24,7 @@ class AbstractEstimator(Component):
     defaults below `prepare`, `init` and `check`. It never needs to know which integrator asks.
     """
 
-    def prepare(self, target: Target) -> tuple[Self, Cost]:
+    def prepare(self, target: Target) -> tuple["AbstractEstimator", Cost]:
         """Work done once for all chains before the first step (a mode search, a clustering), and what it cost."""
         del target
         return self, Cost(0)
@@ -92,7 +91,7 @@ class AbstractMinibatch(AbstractEstimator):
             )
 
 
-def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Float[Array, " b"]:
+def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Indices:
     """A uniform minibatch, with or without replacement."""
     draw = _random.indices if replace else _random.distinct_indices
     return draw(key, num_data, batch_size)

@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -81,7 +81,7 @@ class AbstractIntegrator(Component):
         """The factor of the force and the standard deviation of the noise in the update at `step`."""
 
     @abc.abstractmethod
-    def in_sum_units(self, num_data: int) -> Self:
+    def in_sum_units(self, num_data: int) -> "AbstractIntegrator":
         """The same dynamics with its settings meant for ∇V, the sum over data, at temperature T."""
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
