@@ -9,10 +9,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test guard bench lint types readme constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 guard bench lint types readme constraints clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv: $(VENV)/.installed  ## create the environment, pinned by constraints.txt
 
@@ -24,8 +24,20 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
-test: $(VENV)/.installed  ## run every test
-	$(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
+
+test: $(VENV)/.installed  ## run the tests that take a few seconds each
+	$(PYTEST) -m 'not slow'
+
+test-all: $(VENV)/.installed  ## run every test
+	$(PYTEST)
+
+test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
+	$(PYTEST) -m 'not slow' $(CHECKED)
+
+test-x64: $(VENV)/.installed  ## run the quick tests in float64
+	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow'
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
