@@ -14,10 +14,11 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo doctor test test-slow guard bench lint types readme dist wheel constraints clean
+.PHONY: help .venv demo doctor test test-slow test-all test-types test-x64
+.PHONY: guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv: $(VENV)/.installed  ## create the environment, pinned by constraints.txt
 
@@ -32,11 +33,23 @@ demo: $(VENV)/.installed  ## run the demonstration
 doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to sample with
 	$(BIN)/ewsg doctor
 
-test: $(VENV)/.installed  ## run every test
-	$(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
+
+test: $(VENV)/.installed  ## run the quick tests (a few minutes)
+	$(PYTEST) -m 'not slow'
+
+test-all: $(VENV)/.installed  ## run every test
+	$(PYTEST)
+
+test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
+	$(PYTEST) -m 'not slow' $(CHECKED)
+
+test-x64: $(VENV)/.installed  ## run the quick tests in float64
+	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow'
 
 test-slow: $(VENV)/.installed  ## run the slow tests, which `make test` leaves out
-	$(BIN)/pytest -m slow -n 2 --dist worksteal -q --durations 20
+	$(PYTEST) -m slow
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py

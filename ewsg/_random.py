@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ._compiler import stored
+from ._compiler import platform, stored
 from ._normal import normal
 from ._stream import FAST, seeded
 from ._types import HostOrDevice, Indices, Key, Position
@@ -40,7 +40,7 @@ def make_key(seed: int, generator: str) -> Key:
 
 def default_generator() -> str:
     """The fastest generator where the arrays are: "fast" on the CPU, else "threefry"."""
-    return "fast" if jax.default_backend() == "cpu" else "threefry"
+    return "fast" if platform() == "cpu" else "threefry"
 
 
 def generator_of(key: Key) -> str:

@@ -1,22 +1,67 @@
-"""Strict JAX for every test, the data beside the checkout, and the problems that many tests share."""
+"""Strict JAX for every test, the data sets that are on this machine, and the problems that many tests share."""
 
+import gc
 import os
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
+import pooch
 import pytest
 
 import ewsg
+from ewsg.datasets.registry import DATASETS
 
-_SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-if _SHARED.is_dir():
-    os.environ.setdefault("EWSG_DATA", str(_SHARED))
+_TESTS = Path(__file__).resolve().parent
+_BESIDE = _TESTS.parents[1] / "shared" / "data"
+_MOST_MEMORY = 3 * 2**30  # bytes of a worker, beyond which it forgets its compiled programs
+
+if not os.environ.get("EWSG_DATA"):
+    os.environ["EWSG_DATA"] = str(_BESIDE if _BESIDE.is_dir() else _TESTS / "data")
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("jaxtyping_packages", None):
+        pytest.raises = _UncheckedRaises
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test marked `needs_data(name, ...)` where one of these sets (of all sets, if none is named) is absent."""
+    for mark in item.iter_markers("needs_data"):
+        absent = [name for name in mark.args or DATASETS if not is_present(name)]
+        if absent:
+            pytest.skip(f"{', '.join(absent)} not in {os.environ['EWSG_DATA']}: set EWSG_DATA to a folder that has it")
+
+
+def is_present(name: str) -> bool:
+    """Whether every file of a data set is in `$EWSG_DATA`, compressed or not."""
+    folder = Path(os.environ["EWSG_DATA"])
+    paths = [folder / file.path for files in DATASETS[name].splits.values() for file in files]
+    return all(path.is_file() or path.with_suffix("").is_file() for path in paths)
+
+
+class _UncheckedRaises:
+    """`pytest.raises` of a run with type checks: inside it, arguments may have wrong types on purpose."""
+
+    def __init__(self, *args, **kwargs):
+        self._raises = _raises(*args, **kwargs)
+
+    def __enter__(self):
+        jaxtyping.config.update("jaxtyping_disable", True)
+        return self._raises.__enter__()
+
+    def __exit__(self, *exception):
+        jaxtyping.config.update("jaxtyping_disable", False)
+        return self._raises.__exit__(*exception)
+
+
+_raises = pytest.raises
 
 
 def gaussian_log_likelihood(theta, centre):
@@ -26,7 +71,7 @@ def gaussian_log_likelihood(theta, centre):
 @pytest.fixture(scope="session")
 def centres() -> np.ndarray:
     """The paper's 50 centres in the plane."""
-    return np.asarray(jax.random.normal(jax.random.key(42), (50, 2)))
+    return np.asarray(jax.random.normal(jax.random.key(42), (50, 2), jnp.float32))
 
 
 @pytest.fixture(scope="session")
@@ -35,8 +80,30 @@ def gaussian(centres) -> ewsg.Target:
     return ewsg.Target(gaussian_log_likelihood, None, centres)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_network():
+    """No test downloads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooch, "HTTPDownloader", _no_downloads)
+        yield
+
+
+def _no_downloads(**_settings):
+    raise ConnectionError("a test tried to download")
+
+
 @pytest.fixture(scope="module", autouse=True)
-def _forget_compiled_programs():
-    """Compiled programs of a finished test module are of no further use: without this a worker grows to 6 GiB."""
+def _bounded_memory():
+    """Compiled programs are kept for later modules, but not without limit: a worker would grow to 6 GiB."""
     yield
-    jax.clear_caches()
+    if _memory() > _MOST_MEMORY:
+        jax.clear_caches()
+        gc.collect()
+
+
+def _memory() -> int:
+    """Bytes that this process holds; more than any limit where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 2**63

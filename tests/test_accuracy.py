@@ -8,6 +8,12 @@ import ewsg
 from ewsg import diagnostics, problems
 
 SEEDS = (0, 1, 2)
+DATA = {"pima": "pima", "parkinsons": "parkinsons", "a9a": "a9a", "softmax": "wine", "network": "yacht"}
+
+
+def needed(name):
+    """The mark of a problem on published data."""
+    return [pytest.mark.needs_data(DATA[name])] if name in DATA else []
 
 
 def kls(name, estimator, integrator, num_chains):
@@ -23,7 +29,7 @@ def kls(name, estimator, integrator, num_chains):
 
 
 @pytest.mark.slow
-@pytest.mark.needs_data
+@pytest.mark.needs_data("pima")
 @pytest.mark.parametrize(
     ("rule", "integrator", "limit"),
     [("weight", ewsg.Underdamped, 0.03), ("weight", ewsg.BAOAB, 0.01), ("sequential", ewsg.BAOAB, 0.006)],
@@ -34,7 +40,7 @@ def test_paired_on_pima(rule, integrator, limit):
 
 
 @pytest.mark.slow
-@pytest.mark.needs_data
+@pytest.mark.needs_data("pima")
 def test_sghmc_on_pima():
     assert min(kls("pima", ewsg.Uniform(40), ewsg.Underdamped(0.01, 10.0), 2000)) > 0.5
 
@@ -46,7 +52,7 @@ def test_paired_on_skewed_data(rule):
 
 
 @pytest.mark.slow
-@pytest.mark.needs_data
+@pytest.mark.needs_data("pima")
 def test_the_summary_warns_of_sghmc_and_not_of_paired():
     """Pima at h = 0.01: 40 data a step each."""
     problem, answer = problems.load("pima"), problems.answer("pima")
@@ -63,8 +69,7 @@ def test_the_summary_warns_of_sghmc_and_not_of_paired():
     assert summary.diagnostics["predicted_sd_error"] > 0.05
 
 
-@pytest.mark.parametrize("name", problems.names())
-@pytest.mark.needs_data
+@pytest.mark.parametrize("name", [pytest.param(name, marks=needed(name)) for name in problems.names()])
 def test_shipped_answers_belong_to_their_problems(name):
     """The mean of the score over the posterior is 0: a Newton step from the answer's mean is a fraction of an sd."""
     problem, answer = problems.load(name), problems.answer(name)

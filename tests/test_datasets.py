@@ -40,23 +40,14 @@ REGRESSION = {  # name: rows, features, mean of the target
 # ---------------------------------------------------------------- surroundings
 
 
-def real_data_folder() -> Path | None:
-    given = os.environ.get("EWSG_DATA")
-    candidates = [Path(given)] if given else [REPOSITORY.parent / "shared" / "data"]
-    return next((folder for folder in candidates if folder.is_dir()), None)
+REAL_DATA = Path(os.environ["EWSG_DATA"])  # set by conftest.py where the user has not
+needs_data = pytest.mark.needs_data
 
 
-REAL_DATA = real_data_folder()
-needs_data = [
-    pytest.mark.needs_data,
-    pytest.mark.skipif(REAL_DATA is None, reason="neither $EWSG_DATA nor ../shared/data is a folder"),
-]
-
-
-def with_data(test):
-    for mark in needs_data:
-        test = mark(test)
-    return test
+def each(names):
+    """Parameters that are skipped where the data set of that name is absent; Covertype takes seconds to parse."""
+    slow = {"covertype": [pytest.mark.slow]}
+    return [pytest.param(name, marks=[needs_data(name), *slow.get(name, [])]) for name in names]
 
 
 class NoNetwork:
@@ -160,7 +151,7 @@ def assert_is_toy(table: datasets.Table) -> None:
 # ---------------------------------------------------------------- published values
 
 
-@with_data
+@needs_data("mnist")
 @pytest.mark.parametrize(
     ("split", "counts"),
     [
@@ -177,20 +168,21 @@ def test_mnist_has_the_published_digits(real, split, counts):
     assert table.split == split
 
 
-@with_data
+@needs_data("mnist")
 def test_mnist_pixels_have_the_usual_mean_and_sd(real):
     pixels = real("mnist", "train").features
     assert pixels.mean(dtype=np.float64) == pytest.approx(0.1307, abs=5e-5)
     assert pixels.std(dtype=np.float64) == pytest.approx(0.3081, abs=5e-5)
 
 
-@with_data
+@needs_data("a9a")
 def test_a_published_split_defaults_to_the_training_rows(real):
     assert real("a9a").split == "train"
     np.testing.assert_array_equal(real("a9a").features, real("a9a", "train").features)
 
 
-@with_data
+@pytest.mark.slow
+@needs_data("covertype")
 def test_covertype_has_the_published_classes_and_indicators(real):
     table = real("covertype")
     assert table.features.shape == (581012, 54)
@@ -205,7 +197,8 @@ def test_covertype_has_the_published_classes_and_indicators(real):
     )
 
 
-@with_data
+@pytest.mark.slow
+@needs_data("covertype")
 def test_covertype_comes_back_the_same_from_its_binary_copy(real, shared_cache, monkeypatch):
     first = real("covertype")
     (kept,) = (shared_cache / "parsed").glob("covertype-*.npz")
@@ -220,7 +213,7 @@ def test_covertype_comes_back_the_same_from_its_binary_copy(real, shared_cache, 
     assert again.labels.dtype == np.int32
 
 
-@with_data
+@needs_data("pima")
 def test_pima_has_the_published_outcomes_and_means(real):
     table = real("pima")
     assert table.features.shape == (768, 8)
@@ -231,7 +224,7 @@ def test_pima_has_the_published_outcomes_and_means(real):
     assert means["age"] == pytest.approx(33.2, abs=0.06)
 
 
-@with_data
+@needs_data("parkinsons")
 def test_parkinsons_has_its_subjects_as_groups(real):
     table = real("parkinsons")
     assert table.features.shape == (195, 22)
@@ -242,7 +235,7 @@ def test_parkinsons_has_its_subjects_as_groups(real):
     assert all(len(statuses) == 1 for statuses in status_of.values())
 
 
-@with_data
+@needs_data("parkinsons")
 def test_parkinsons_names_are_those_of_the_header(real):
     header = (REAL_DATA / "parkinsons" / "parkinsons.data").read_text().splitlines()[0].split(",")
     assert header == [
@@ -256,7 +249,7 @@ def test_parkinsons_names_are_those_of_the_header(real):
     assert first["RPDE"] == np.float32(0.414783)
 
 
-@with_data
+@needs_data("a9a")
 @pytest.mark.parametrize(
     ("split", "counts", "non_zeros"), [("train", [24720, 7841], 451592), ("test", [12435, 3846], None)]
 )
@@ -269,14 +262,13 @@ def test_a9a_has_the_published_labels_and_non_zeros(real, split, counts, non_zer
         assert np.count_nonzero(table.features) == non_zeros
 
 
-@with_data
+@needs_data("a9a")
 def test_a9a_has_its_first_row(real):
     indices = np.flatnonzero(real("a9a").features[0]) + 1
     assert indices.tolist() == [3, 11, 14, 19, 39, 42, 55, 64, 67, 73, 75, 76, 80, 83]
 
 
-@with_data
-@pytest.mark.parametrize("name", REGRESSION)
+@pytest.mark.parametrize("name", each(REGRESSION))
 def test_regression_sets_have_the_published_shapes_and_targets(real, name):
     num_rows, num_features, mean = REGRESSION[name]
     table = real(name)
@@ -285,8 +277,7 @@ def test_regression_sets_have_the_published_shapes_and_targets(real, name):
     assert np.isfinite(table.features).all()
 
 
-@with_data
-@pytest.mark.parametrize("name", datasets.names())
+@pytest.mark.parametrize("name", each(datasets.names()))
 def test_every_table_is_typed_and_named_and_credited(real, name):
     table = real(name)
     assert table.features.dtype == np.float32
@@ -299,11 +290,25 @@ def test_every_table_is_typed_and_named_and_credited(real, name):
     assert len(repr(table)) < 400
 
 
-@with_data
+@needs_data
 def test_every_data_set_is_located(cache, monkeypatch):
     monkeypatch.setenv("EWSG_DATA", str(REAL_DATA))
     assert all(path is not None and path.is_file() for path in datasets.locations().values())
     assert datasets.search_path() == [REAL_DATA.absolute(), cache / "data"]
+
+
+def test_the_shipped_files_are_the_published_ones():
+    shipped = REPOSITORY / "tests" / "data"
+    lines = (shipped / "SHA256SUMS").read_text().splitlines()
+    assert len(lines) == 3
+    for digest, path in map(str.split, lines):
+        assert hashlib.sha256((shipped / path).read_bytes()).hexdigest() == digest
+
+
+def test_the_shipped_sets_are_always_found():
+    shipped = REPOSITORY / "tests" / "data"
+    for name in ("pima", "parkinsons", "wine"):
+        assert all((shipped / file.path).is_file() for file in DATASETS[name].splits[None])
 
 
 # ---------------------------------------------------------------- names and splits
@@ -617,8 +622,14 @@ def test_the_real_downloader_works(toy, cache, tmp_path, monkeypatch, is_there):
             thread.join()
 
 
-@with_data
-@pytest.mark.parametrize(("name", "split"), [("a9a", "test"), ("mnist", "test"), ("parkinsons", None)])
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        pytest.param("a9a", "test", marks=needs_data("a9a")),
+        pytest.param("mnist", "test", marks=needs_data("mnist")),
+        pytest.param("parkinsons", None, marks=needs_data("parkinsons")),
+    ],
+)
 def test_what_publishers_give_is_accepted(cache, web, real, name, split):
     for file in DATASETS[name].splits[split]:
         stored = (REAL_DATA / file.path).read_bytes()

@@ -13,6 +13,12 @@ import pytest
 import ewsg
 
 ROOT = Path(__file__).parents[1]
+MARKS = {
+    "ewsg.datasets.loading": [pytest.mark.slow, pytest.mark.needs_data("covertype")],
+    "ewsg.kernels.flymc": pytest.mark.slow,
+    "ewsg.kernels.nuts": pytest.mark.slow,
+    "ewsg.reference": pytest.mark.slow,
+}
 
 
 def block(path: str, containing: str) -> str:
@@ -20,10 +26,18 @@ def block(path: str, containing: str) -> str:
     return next(code for code in blocks if containing in code)
 
 
-@pytest.mark.parametrize("module", ["target", "sampler", "recipes", "models.logistic", "models.linear"])
+def modules_with_examples():
+    """Every module whose docstrings hold an example, as `pytest` parameters."""
+    for path in sorted((ROOT / "ewsg").rglob("*.py")):
+        if ">>>" in path.read_text():
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            yield pytest.param(name, marks=MARKS.get(name, []), id=name.removeprefix("ewsg."))
+
+
+@pytest.mark.parametrize("module", list(modules_with_examples()))
 def test_docstring_examples(module):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    result = doctest.testmod(importlib.import_module(f"ewsg.{module}"), optionflags=flags)
+    result = doctest.testmod(importlib.import_module(module), optionflags=flags)
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -2,7 +2,7 @@
 
 import abc
 from bisect import bisect_right
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -30,7 +30,7 @@ class AbstractEstimator(Component):
     def __check_init__(self):
         check_settings(self)
 
-    def prepare(self, target: Target) -> tuple[Self, Cost]:
+    def prepare(self, target: Target) -> tuple["AbstractEstimator", Cost]:
         """Work done once for all chains before the first step (a mode search, a clustering), and what it cost."""
         del target
         return self, Cost(0)

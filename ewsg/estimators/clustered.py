@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -86,7 +86,7 @@ class Clustered(AbstractEstimator):
                 "take fewer clusters"
             )
 
-    def prepare(self, target: Target) -> tuple[Self, Cost]:
+    def prepare(self, target: Target) -> tuple["Clustered", Cost]:
         labels = self.labels
         if labels is None:
             features = _floating_rows(target) if self.features is None else self.features

@@ -1,7 +1,7 @@
 """Control variates around a fixed anchor near the mode."""
 
 import dataclasses
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -77,7 +77,7 @@ class ControlVariate(AbstractCorrection):
         if self.anchor is not None and self.start is not None:
             raise InputError("ControlVariate takes anchor= or start=, not both: an anchor needs no search")
 
-    def prepare(self, target: Target) -> tuple[Self, Cost]:
+    def prepare(self, target: Target) -> tuple["ControlVariate", Cost]:
         inner, (gradients, directional) = self.inner.prepare(target)
         anchor, evaluations = self.anchor, 0
         if anchor is None:

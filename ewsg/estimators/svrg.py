@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -54,7 +54,7 @@ class SVRG(AbstractCorrection):
     def __check_init__(self):
         check_count("SVRG", "period", self.period, 1)
 
-    def prepare(self, target: Target) -> tuple[Self, Cost]:
+    def prepare(self, target: Target) -> tuple["SVRG", Cost]:
         inner, cost = self.inner.prepare(target)
         return dataclasses.replace(self, inner=inner), cost
 
