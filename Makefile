@@ -17,13 +17,13 @@ endif
 .PHONY: help .venv demo doctor test test-slow guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[.a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv: $(VENV)/.installed  ## create the environment, pinned by constraints.txt
 
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c $(CONSTRAINTS) -e '.[dev]'
+	$(BIN)/pip install -q --no-compile -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed  ## run the demonstration
