@@ -14,8 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo doctor test test-slow test-all test-types test-x64
-.PHONY: guard bench lint types readme dist wheel constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 test-slow doctor guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,19 +23,16 @@ help:  ## show this list
 
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c $(CONSTRAINTS) -e '.[dev]'
+	$(BIN)/pip install -q --no-compile -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
-doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to sample with
-	$(BIN)/ewsg doctor
-
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal -q --durations 20
 CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
 
-test: $(VENV)/.installed  ## run the quick tests (a few minutes)
+test: $(VENV)/.installed  ## run the tests that take a few seconds each
 	$(PYTEST) -m 'not slow'
 
 test-all: $(VENV)/.installed  ## run every test
@@ -48,11 +44,14 @@ test-types: $(VENV)/.installed  ## run the quick tests with every annotation of 
 test-x64: $(VENV)/.installed  ## run the quick tests in float64
 	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow'
 
-test-slow: $(VENV)/.installed  ## run the slow tests, which `make test` leaves out
-	$(PYTEST) -m slow
-
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
+
+test-slow: $(VENV)/.installed  ## run only what `make test` leaves out of `make test-all`
+	$(PYTEST) -m slow
+
+doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to sample with
+	$(BIN)/ewsg doctor
 
 bench: guard  ## time the loop against its peers on one core, its growth, and the start
 	$(BIN)/python benchmarks/speed.py --json benchmarks/build/speed.json

@@ -18,9 +18,10 @@ def release(version: str) -> tuple[int, int]:
 
 
 def name(versions: dict[str, str]) -> str | None:
-    """The world that has these versions, up to the third number."""
-    for world, tested in WORLDS.items():
-        if all(release(versions[package]) == release(version) for package, version in tested.items()):
+    """The world that has these versions of the packages, up to their third numbers, under whichever Python."""
+    for world, expected in WORLDS.items():
+        packages = expected.keys() - {"python"}
+        if all(release(versions[package]) == release(expected[package]) for package in packages):
             return world
     return None
 

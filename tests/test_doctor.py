@@ -54,6 +54,8 @@ def test_it_says_which_world_this_is(monkeypatch):
 
 
 def test_a_mixture_is_no_world(monkeypatch):
+    assert _worlds.name(_worlds.WORLDS["newest"] | {"python": "3.12"}) == "newest"
+    assert _worlds.name(_worlds.WORLDS["newest"] | {"arviz": "0.23"}) is None
     pretend_version(monkeypatch, "numpy", "2.1.0")
     report = doctor.check()
     assert find(report, "world").detail.startswith("none that is tested as a whole (python 3.")

@@ -13,9 +13,16 @@ mkdir "$scratch/empty" "$scratch/home"
 cd "$scratch/empty"
 unset EWSG_DATA PYTHONPATH
 export HOME="$scratch/home" XDG_CACHE_HOME="$scratch/home/cache" MPLBACKEND=Agg PATH="$scratch/venv/bin:$PATH"
-python -c 'import ewsg; assert "site-packages" in ewsg.__file__, ewsg.__file__'
+python - << 'EOF'
+import importlib.resources
+
+shipped = importlib.resources.files("ewsg")
+assert "site-packages" in str(shipped), shipped
+assert (shipped / "py.typed").is_file()
+assert (shipped / "problems" / "answers" / "pima.npz").is_file()
+EOF
 ewsg --help > /dev/null
 ewsg list
 ewsg doctor
 ewsg demo --quick
-test -s ewsg-demo/results.json || { echo "ewsg demo wrote no results" >&2; exit 1; }
+test -s ewsg-demo/results.json
