@@ -54,7 +54,8 @@ def run():
     """A run made by hand: nothing is compiled."""
     part = {"component": "Uniform"}
     settings = {"estimator": part, "integrator": None, "collect": part, "temperature": 1.0}
-    return ewsg.Run(np.zeros((2, 3)), {}, np.array(["ok", "ok"]), RunCost(), settings)
+    position = {"position": np.zeros(2)}
+    return ewsg.Run(np.zeros((2, 3)), {}, np.array(["ok", "ok"]), RunCost(), settings, fingerprint=position)
 
 
 def filled(run, value):
