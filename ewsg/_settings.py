@@ -13,13 +13,13 @@ from .errors import InputError
 
 
 def plain(value: Any) -> Any:
-    """A concrete number or flag of NumPy or JAX as Python's own; anything else as it is, for the checks to name.
+    """Concrete numbers and flags of NumPy or JAX as Python's own; anything else as it is, for the checks to name.
 
     Static settings must be hashable, and a continuous one of Python's leaves the precision to the parameters.
     """
     if isinstance(value, jax.core.Tracer) or not isinstance(value, np.generic | np.ndarray | jax.Array):
         return value
-    return value.item() if value.ndim == 0 and value.dtype.kind in "biuf" else value
+    return value.tolist() if value.dtype.kind in "biuf" else value
 
 
 def check_settings(component: Component) -> None:
