@@ -7,7 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 "${PYTHON:-python3}" -m venv "$scratch/venv"
-"$scratch/venv/bin/pip" install -q -c "$constraints" "$wheel"
+"$scratch/venv/bin/pip" install -q --no-compile -c "$constraints" "$wheel"
 
 mkdir "$scratch/empty" "$scratch/home"
 cd "$scratch/empty"
