@@ -4,8 +4,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int
 
-from ._types import Batch, Indices
+from ._types import Batch
 from .errors import InputError
 
 
@@ -19,7 +20,7 @@ class Dataset(eqx.Module):
         self.arrays = jax.tree.map(jnp.asarray, _checked(arrays))
         self.size = jax.tree.leaves(self.arrays)[0].shape[0]
 
-    def take(self, indices: Indices) -> Batch:
+    def take(self, indices: Int[Array, "..."]) -> Batch:
         """The rows at `indices`, which must lie in [0, size)."""
         return jax.tree.map(lambda array: array.at[indices].get(mode="promise_in_bounds"), self.arrays)
 

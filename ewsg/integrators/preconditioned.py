@@ -54,7 +54,7 @@ class Preconditioned(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = False
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     alpha: float = 0.99
     regularization: float = 1e-5
     curvature: bool = eqx.field(static=True, default=False)

@@ -47,7 +47,7 @@ class Thermostat(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = True
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     friction: float
     temperature: float = 1.0
     per_coordinate: bool = eqx.field(static=True, default=False)

@@ -30,7 +30,7 @@ class Underdamped(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = True
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     friction: float
     temperature: float = 1.0
     units: str = eqx.field(static=True, default="sum")
