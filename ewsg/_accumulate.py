@@ -61,7 +61,7 @@ class Counter(NamedTuple):
         low = self.low + jnp.uint32(number)
         return Counter(self.high + (low < self.low).astype(jnp.uint32), low)
 
-    def value(self) -> np.ndarray:
+    def value(self) -> np.ndarray | np.int64:
         """The count as 64-bit integers, on the host."""
         return (np.asarray(self.high).astype(np.int64) << 32) + np.asarray(self.low).astype(np.int64)
 
@@ -83,6 +83,6 @@ class Counts(NamedTuple):
             return self._replace(every=self.every.add(number))
         return self._replace(own=self.own.add(number))
 
-    def value(self) -> np.ndarray:
+    def value(self) -> np.ndarray | np.int64:
         """The count of each chain."""
         return self.every.value() + self.own.value()

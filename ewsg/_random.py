@@ -65,12 +65,12 @@ def split(key: Key, num: int = 2) -> Array:
     return jax.random.split(key, num)
 
 
-def pack(key: Key) -> Array:
+def pack(key: Array) -> Array:
     """A key as plain words, for a state that is selected, stored and compared like any array."""
     return jax.random.key_data(key)
 
 
-def unpack(words: HostOrDevice, generator: str) -> Key:
+def unpack(words: HostOrDevice, generator: str) -> Array:
     """The key that `pack` put away."""
     return jax.random.wrap_key_data(jnp.asarray(words), impl=_implementation(generator))
 

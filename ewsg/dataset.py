@@ -5,9 +5,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.core
+from jaxtyping import Array, Int
 
 from . import _arrays, _memory, _process, _tree
-from ._types import Batch, Indices
+from ._types import Batch
 from .errors import InputError
 
 
@@ -27,7 +28,7 @@ class Dataset(eqx.Module):
         self.arrays = _owned(arrays)
         self.size = jax.tree.leaves(self.arrays)[0].shape[0]
 
-    def take(self, indices: Indices) -> Batch:
+    def take(self, indices: Int[Array, "..."]) -> Batch:
         """The rows at `indices`, which must lie in [0, size)."""
         return jax.tree.map(lambda array: array.at[indices].get(mode="promise_in_bounds"), self.arrays)
 

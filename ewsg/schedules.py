@@ -39,7 +39,7 @@ class Scaled(Component):
         return self.factor * self.schedule(step)
 
 
-def as_step_size(step_size: float | Schedule) -> float | Schedule:
+def as_step_size(step_size: Scalar | Schedule) -> Scalar | Schedule:
     """A step size as a component holds it: a number, or a schedule that is a pytree."""
     return as_module(step_size) if callable(step_size) else plain(step_size)
 
@@ -61,11 +61,11 @@ def check_schedule(owner: str, step_size: float | Schedule) -> None:
     check_positive(owner, "step_size at step 0", first, zero=True)
 
 
-def at(step_size: float | Schedule, step: Int[Array, ""]) -> Scalar:
+def at(step_size: Scalar | Schedule, step: Int[Array, ""]) -> Scalar:
     """The step size at a step, constant or scheduled."""
     return step_size(step) if callable(step_size) else step_size
 
 
-def scale(step_size: float | Schedule, factor: float) -> float | Schedule:
+def scale(step_size: Scalar | Schedule, factor: float) -> Scalar | Schedule:
     """`step_size` in other units."""
     return Scaled(step_size, factor) if callable(step_size) else step_size * factor

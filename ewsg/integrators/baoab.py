@@ -32,7 +32,7 @@ class BAOAB(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = True
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     friction: float = eqx.field(converter=plain)
     temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")

@@ -43,7 +43,7 @@ class AbstractIntegrator(Component):
     """
 
     has_momentum: ClassVar[bool]
-    step_size: eqx.AbstractVar[float | Schedule]
+    step_size: eqx.AbstractVar[Scalar | Schedule]
     if not TYPE_CHECKING:  # a type checker would place them before the subclass's own settings
         temperature: eqx.AbstractVar[float]
         units: eqx.AbstractVar[str]

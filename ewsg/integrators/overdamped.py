@@ -27,7 +27,7 @@ class Overdamped(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = False
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
 

@@ -55,7 +55,7 @@ class Preconditioned(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = False
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     alpha: float = eqx.field(default=0.99, converter=plain)
     regularization: float = eqx.field(default=1e-5, converter=plain)
     curvature: bool = eqx.field(static=True, default=False, converter=plain)

@@ -34,7 +34,7 @@ class UBU(AbstractIntegrator):
     """
 
     has_momentum: ClassVar[bool] = True
-    step_size: float | Schedule = eqx.field(converter=schedules.as_step_size)
+    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
     friction: float = eqx.field(converter=plain)
     temperature: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")

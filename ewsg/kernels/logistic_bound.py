@@ -37,7 +37,7 @@ class LogisticBound(AbstractBound):
         T. Jaakkola and M. Jordan, Statistics and Computing 10 (2000); D. Maclaurin and R. Adams (2015), section 3.1.
     """
 
-    mode: Float[Array, " d"] | None = None
+    mode: Float[Array | np.ndarray, " d"] | None = None
 
     def prepare(self, target: Target) -> Prepared:
         rows = only_array("LogisticBound", target, 2, "the rows of ewsg.models.logistic, (n, d)")
