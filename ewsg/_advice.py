@@ -129,11 +129,11 @@ def _standard_error(run: "Run", name: str) -> float:
 
 
 def _mixing_warnings(found: Estimates) -> list[str]:
-    worst = found.worst_rhat
-    if worst is None or not worst.value > _RHAT_LIMIT:
+    worst = found.worst
+    if worst is None or not worst.rhat > _RHAT_LIMIT:
         return []
     return [
-        f"The chains have not mixed: R-hat is {worst.value:.2f} for {worst.name} (above {_RHAT_LIMIT}). "
+        f"The chains have not mixed: R-hat is {worst.rhat:.2f} for {worst.name} (above {_RHAT_LIMIT}). "
         "Run longer, or discard more of the start."
     ]
 

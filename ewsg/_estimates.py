@@ -1,30 +1,31 @@
 """Mean, sd, R-hat and effective sample size of the parameters of a run, from its draws or from its running moments."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ._arviz import leaf_name
-from ._mixing import mixing, rhat_of_moments
+from ._mixing import mixing, rhat_of_moments, screen
 
 if TYPE_CHECKING:
     from .result import Run
 
 SHOWN = 20
 """Parameters in the table."""
-JUDGED = 10_000
-"""Parameters whose R-hat and effective sample size are computed, evenly spaced when there are more."""
+SUSPECTS = 20
+"""Parameters beyond the table that ArviZ looks at too: those whose chains are farthest apart."""
 _ENTRIES_PER_BLOCK = 2**18
 
 
-class Extreme(NamedTuple):
-    """The parameter that is worst in some respect."""
+class Worst(NamedTuple):
+    """The parameter with the largest R-hat, and its effective sample size (NaN where only moments were kept)."""
 
     name: str
-    value: float
+    rhat: float
+    ess: float
 
 
 class Estimates(NamedTuple):
@@ -33,17 +34,13 @@ class Estimates(NamedTuple):
     Attributes:
         table: column name -> values of the first `SHOWN` parameters.
         total: how many parameters there are.
-        judged: how many of them R-hat and effective sample size were computed for.
-        worst_rhat: the largest R-hat, if any is a number.
-        least_ess: the smallest effective sample size, if any is a number.
+        worst: the one with the largest R-hat of all, if any is a number.
         still: the name of a parameter that never moved, if there is one.
     """
 
     table: dict[str, np.ndarray]
     total: int = 0
-    judged: int = 0
-    worst_rhat: Extreme | None = None
-    least_ess: Extreme | None = None
+    worst: Worst | None = None
     still: str | None = None
 
 
@@ -99,31 +96,29 @@ def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str
 def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
     leaves = _leaves(draws, 2)
     total = sum(leaf.values.shape[-1] for leaf in leaves)
-    judged = np.unique(np.linspace(0, total - 1, min(total, JUDGED)).round().astype(int))
-    worst, least, still = Extreme("", -math.inf), Extreme("", math.inf), None
-    for names, values in _blocks(leaves, judged):
-        ess, rhat = mixing(values)
-        worst = max(worst, _extreme(names, rhat, 1), key=lambda extreme: extreme.value)
-        least = min(least, _extreme(names, ess, -1), key=lambda extreme: extreme.value)
+    screened, still = [], None
+    for names, values in _blocks(leaves, np.arange(total)):
+        screened.append(screen(values))
         flat = values.reshape(len(values), -1)
         stuck = np.flatnonzero((flat == flat[:, :1]).all(1)) if flat.shape[1] > 1 else []
         still = names[stuck[0]] if still is None and len(stuck) else still
-    return Estimates(
-        _table(leaves, np.arange(min(total, SHOWN)), datum_gradients),
-        total,
-        len(judged),
-        worst if worst.name else None,
-        least if least.name else None,
-        still,
-    )
+    table = _table(leaves, np.arange(min(total, SHOWN)), datum_gradients)
+    found = [_worst(table["parameter"], table["rhat"], table["ess"])] if table else []
+    apart = np.concatenate(screened)
+    suspects = np.argsort(np.where(np.isnan(apart), -np.inf, apart))[-SUSPECTS:]
+    for names, values in _blocks(leaves, np.sort(suspects[suspects >= SHOWN])):
+        ess, rhat = mixing(values)
+        found.append(_worst(names, rhat, ess))
+    worst = max((one for one in found if one is not None), key=lambda one: one.rhat, default=None)
+    return Estimates(table, total, worst, still)
 
 
-def _extreme(names: list[str], values: np.ndarray, sign: int) -> Extreme:
-    """The entry with the largest sign·value; NaN never is."""
-    if np.all(np.isnan(values)):
-        return Extreme("", -sign * math.inf)
-    at = int(np.nanargmax(sign * values))
-    return Extreme(names[at], float(values[at]))
+def _worst(names: Sequence[str], rhat: np.ndarray, ess: np.ndarray) -> Worst | None:
+    """The entry with the largest R-hat; NaN never is."""
+    if np.all(np.isnan(rhat)):
+        return None
+    at = int(np.nanargmax(rhat))
+    return Worst(str(names[at]), float(rhat[at]), float(ess[at]))
 
 
 def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> dict[str, np.ndarray]:
@@ -167,21 +162,21 @@ def _from_moments(run: "Run") -> Estimates:
         "sd": np.sqrt(spread[:shown] / max(1, chains * draws - 1)),
         "rhat": rhat[:shown],
     }
-    return Estimates(table, total, total, _worst_of_moments(leaves[:half], rhat))
+    return Estimates(table, total, _worst_of_moments(leaves[:half], rhat))
 
 
 def _first(leaf: _Leaf) -> range:
     return range(min(SHOWN, leaf.values.shape[-1]))
 
 
-def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Extreme | None:
+def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Worst | None:
     if np.all(np.isnan(rhat)):
         return None
     at = int(np.nanargmax(rhat))
     value = float(rhat[at])
     for leaf in leaves:
         if at < leaf.values.shape[-1]:
-            return Extreme(leaf._replace(name=_without_field(leaf.name)).scalar(at), value)
+            return Worst(leaf._replace(name=_without_field(leaf.name)).scalar(at), value, math.nan)
         at -= leaf.values.shape[-1]
     return None
 

@@ -14,7 +14,7 @@ from ._record import Plan
 from ._types import Indices, Position
 from .errors import InputError
 from .sampler import AbstractSampler
-from .target import Target
+from .target import Target, check_start
 
 _DEFAULT_STEPS = 2_000
 _DEFAULT_DRAWS, _FEWEST_DRAWS = 1_000, 10
@@ -111,6 +111,7 @@ def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Posit
     """The starting points of all chains, checked and stacked along a leading axis; and the first of them."""
     if init is None:
         raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
+    check_start(init)
     if _tree.is_function(init):
         draw = jax.jit(jax.vmap(init))
         try:
@@ -124,7 +125,6 @@ def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Posit
         target.check(first)
         _check_density(target, positions)
         return positions, first
-    _tree.named_leaves("init", init)  # refuses what JAX cannot flatten
     position = jax.tree.map(_as_parameter, init)
     target.check(position)
     check_chains(jax.eval_shape(lambda: _stacked(position, len(keys))), len(keys))

@@ -42,18 +42,19 @@ class RunCost:
     Attributes:
         datum_gradients: gradients of one datum, all chains together.
         datum_directional: directional derivatives of one datum (forward passes), all chains together.
-        diagnostic_directional: those that only the noise ratio of `run.stats` took, over and above the method's own.
         data_passes: datum gradients per chain over n, preparation included: the paper's budget.
         seconds: time in the sampling loop.
         compile_seconds: time spent compiling it.
+        diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
+            the method's own.
     """
 
     datum_gradients: int = 0
     datum_directional: int = 0
-    diagnostic_directional: int = 0
     data_passes: float = 0.0
     seconds: float = 0.0
     compile_seconds: float = 0.0
+    diagnostic_directional: int = 0
 
     def plus(self, now: Checkpoint, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
         """The cost once the chains stand where they do `now`; they count from the start of the run."""

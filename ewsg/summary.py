@@ -24,7 +24,7 @@ class Summary:
         diagnostics: run-level numbers by name.
         warnings: sentences; empty when all is well. Those on mixing judge all parameters, not only those of the table.
         hidden: how many parameters the table leaves out.
-        extremes: the largest R-hat and the smallest effective sample size of all parameters, and where they are.
+        extreme: the largest R-hat of all parameters, and where it is.
     """
 
     parameters: dict[str, np.ndarray]
@@ -32,7 +32,7 @@ class Summary:
     warnings: list[str]
     hidden: int
     title: str
-    extremes: str = ""
+    extreme: str = ""
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -53,8 +53,8 @@ class Summary:
             console.print(table)
         if self.hidden:
             console.print(f"... and {self.hidden} more parameters")
-        if self.extremes:
-            console.print(self.extremes, soft_wrap=True)
+        if self.extreme:
+            console.print(self.extreme, soft_wrap=True)
         numbers = (f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items())
         console.print(", ".join(numbers), soft_wrap=True)
         for sentence in self.warnings:
@@ -71,7 +71,7 @@ def summarize(run: "Run") -> Summary:
     diagnostics = _diagnostics(run)
     found = estimates(run)
     hidden = found.total - len(found.table.get("parameter", ()))
-    return Summary(found.table, diagnostics, advice(run, diagnostics, found), hidden, repr(run), _extremes(found))
+    return Summary(found.table, diagnostics, advice(run, diagnostics, found), hidden, repr(run), _extreme(found))
 
 
 def _num_kept(run: "Run") -> int | None:
@@ -79,17 +79,12 @@ def _num_kept(run: "Run") -> int | None:
     return next((values.shape[1] for values in run.stats.values()), None)
 
 
-def _extremes(found: Estimates) -> str:
-    """One line when the table does not show everything: where the worst of all parameters are."""
-    if found.total <= len(found.table.get("parameter", ())):
+def _extreme(found: Estimates) -> str:
+    """One line when the table does not show everything: where the worst of all parameters is."""
+    if found.worst is None or found.total <= len(found.table.get("parameter", ())):
         return ""
-    some = "" if found.judged == found.total else f" (of {found.judged:,}, evenly spaced)"
-    parts = []
-    if found.worst_rhat is not None:
-        parts.append(f"largest R-hat {found.worst_rhat.value:.2f} at {found.worst_rhat.name}")
-    if found.least_ess is not None:
-        parts.append(f"smallest ess {found.least_ess.value:,.0f} at {found.least_ess.name}")
-    return f"Of all parameters{some}: {', '.join(parts)}" if parts else ""
+    ess = "" if np.isnan(found.worst.ess) else f" (ess {found.worst.ess:,.0f})"
+    return f"Of all parameters, the largest R-hat is {found.worst.rhat:.2f} at {found.worst.name}{ess}"
 
 
 def _diagnostics(run: "Run") -> dict[str, float]:

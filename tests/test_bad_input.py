@@ -88,7 +88,7 @@ CASES = {
         "pays for no step",
     ),
     "discard all": (lambda: sample(discard=4), "throws away all of the 4 steps"),
-    "discard negative": (lambda: sample(discard=-0.1), "discard must be a whole number"),
+    "discard negative": (lambda: sample(discard=-0.1), "discard=-0.1 must be a share"),
     "thin too much": (lambda: sample(thin=5), "keeps no draw"),
     "no chains": (lambda: sample(num_chains=0), "num_chains must be a whole number"),
     "bad seed": (lambda: sample(seed="today"), "seed must be a whole number or a typed key"),

@@ -11,7 +11,7 @@ from .._component import describe
 from .._types import Position
 from ..collect import AbstractCollector, Draws
 from ..errors import FileFormatError, InputError
-from ..result import Checkpoint, Run, RunCost, SavedChains
+from ..result import Run, RunCost, SavedChains
 from ..sampler import AbstractSampler
 from . import archive, header as headers
 from .chains import restore
@@ -36,12 +36,6 @@ class SavedRun(NamedTuple):
     def restored(self, sampler: AbstractSampler, collector: AbstractCollector) -> Run:
         """The run with its chains, keys and limits, and its draws in the classes that the collector gives them."""
         return restore(self.run, sampler, collector)
-
-    def restore(self, sampler: AbstractSampler, collector: AbstractCollector) -> Checkpoint:
-        """The chains, keys and limits as they were when the run was saved."""
-        checkpoint = self.restored(sampler, collector).checkpoint
-        assert isinstance(checkpoint, Checkpoint)
-        return checkpoint
 
 
 def write(run: Run, path: str | os.PathLike) -> None:
