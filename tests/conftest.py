@@ -12,7 +12,9 @@ import pooch
 import pytest
 
 import ewsg
+from ewsg import _random
 from ewsg.datasets.registry import DATASETS
+from ewsg.sampler import SamplerState
 
 _TESTS = Path(__file__).resolve().parent
 _BESIDE = _TESTS.parents[1] / "shared" / "data"
@@ -78,6 +80,32 @@ def centres() -> np.ndarray:
 def gaussian(centres) -> ewsg.Target:
     """The paper's 2-D Gaussian: V(θ) = Σ ½‖θ − c_i‖²."""
     return ewsg.Target(gaussian_log_likelihood, None, centres)
+
+
+@pytest.fixture(scope="session")
+def compiled_and_eager():
+    """Four steps of 10,000 chains from the origin of the plane, as one compiled program and operation by operation.
+
+    The sampler, and with it every hyper-parameter, is an argument of the program.
+    """
+    chains, steps, axes = 10_000, 4, SamplerState(0, 0, None)
+
+    def advance(sampler, key):
+        key_init, key_steps = _random.split(key)
+
+        def one(state, step_key):
+            return jax.vmap(sampler.step, (0, axes), (axes, 0))(_random.split(step_key, chains), state)[0], None
+
+        start = jax.vmap(sampler.init, out_axes=axes)(_random.split(key_init, chains), jnp.zeros((chains, 2)))
+        return jax.lax.scan(one, start, _random.split(key_steps, steps))[0].phase
+
+    def both(sampler):
+        compiled = jax.jit(advance)(sampler, _random.make_key(1, "fast"))
+        with jax.disable_jit(), jax.debug_key_reuse(False):
+            eager = advance(sampler, _random.make_key(1, "fast"))
+        return jax.tree.leaves(jax.tree.map(np.asarray, compiled)), jax.tree.leaves(jax.tree.map(np.asarray, eager))
+
+    return both
 
 
 @pytest.fixture(scope="session", autouse=True)
