@@ -30,8 +30,10 @@ def small_cnn(key):
 
 @pytest.mark.parametrize(
     ("build", "shape", "estimator"),
-    [(small_mlp, (16,), ewsg.Exponential(5)), (small_cnn, (1, 4, 4), ewsg.Uniform(5))],
-    ids=["mlp", "cnn"],
+    [
+        pytest.param(small_mlp, (16,), ewsg.Exponential(5), id="mlp"),
+        pytest.param(small_cnn, (1, 4, 4), ewsg.Uniform(5), id="cnn", marks=pytest.mark.slow),
+    ],
 )
 def test_without_a_likelihood_the_chain_samples_the_prior(build, shape, estimator):
     """N(0, I): chains and coordinates are independent, so that their averages give the Monte-Carlo error."""
@@ -238,8 +240,9 @@ def test_claims_about_the_end_of_a_chain_are_not_decided_at_its_start():
 
 def test_products_of_the_cnn_are_large_and_those_of_the_mlp_are_not():
     labels = np.zeros(4, np.int32)
-    small = networks.mlp(jax.random.key(0), 28, [100]), np.zeros((4, 784), np.float32)
-    large = networks.cnn(jax.random.key(1), 28, [32, 64], [200, 200]), np.zeros((4, 1, 28, 28), np.float32)
+    mlp, cnn = eqx.filter_jit(networks.mlp), eqx.filter_jit(networks.cnn)
+    small = mlp(jax.random.key(0), 28, [100]), np.zeros((4, 784), np.float32)
+    large = cnn(jax.random.key(1), 28, [32, 64], [200, 200]), np.zeros((4, 1, 28, 28), np.float32)
     for (module, images), expected in ((small, False), (large, True)):
         target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))
         size = target.datum_bytes(parameters(module))
