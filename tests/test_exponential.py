@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import ewsg
+from ewsg import _random
 from ewsg.contract import Kick
 
 N, H, GAMMA, T = 6, 0.05, 10.0, 0.7
 SIGMA = np.sqrt(2 * GAMMA * T)
 DRAWS = 100_000
+QUICK = {(1, 1, True), (2, 2, True), (1, 3, False), (2, 3, False)}  # batch size, length, replace: in `make test`
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def chain_law(log_weight, length):
 
 def visits(estimator, target, draws=DRAWS, carried=None):
     """How often each minibatch was chosen."""
-    keys = jax.random.split(jax.random.key(3), draws)
+    keys = _random.split(_random.make_key(3, "fast"), draws)
 
     @jax.jit
     @jax.vmap
@@ -91,9 +93,13 @@ def assert_law(observed, expected, draws=DRAWS):
     assert statistic < freedom + 5 * np.sqrt(2 * freedom)
 
 
-@pytest.mark.parametrize("replace", [True, False])
-@pytest.mark.parametrize("length", [1, 2, 3])
-@pytest.mark.parametrize("batch_size", [1, 2])
+@pytest.mark.parametrize(
+    ("batch_size", "length", "replace"),
+    [
+        pytest.param(*case, marks=[] if case in QUICK else pytest.mark.slow)
+        for case in itertools.product([1, 2], [1, 2, 3], [True, False])
+    ],
+)
 def test_chosen_minibatch_follows_the_m_step_law(target, batch_size, length, replace):
     batches, log_weight = paper_law(target, batch_size, replace, paper_x("momentum"))
     estimator = ewsg.Exponential(batch_size, length, replace=replace)
