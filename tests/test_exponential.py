@@ -182,7 +182,7 @@ def test_chain_of_length_zero_is_uniform_draw_for_draw(gaussian):
     np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
 
 
-@pytest.mark.parametrize("restart", [True, False])
+@pytest.mark.parametrize("restart", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_ways_of_evaluation_give_the_same_chain(gaussian, restart):
     integrator = ewsg.Underdamped(step_size=0.02, friction=5.0)
     unrolled, stacked, streamed = (
@@ -202,6 +202,7 @@ def test_ways_of_evaluation_give_the_same_chain(gaussian, restart):
     np.testing.assert_allclose(streamed, unrolled, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_streamed_memory_does_not_grow_with_the_chain(gaussian):
     """O(d) on request: the compiled step's temporaries at M = 40 are those at M = 4."""
     wide = ewsg.Target(lambda w, x: -0.5 * jnp.sum((w - x) ** 2), None, np.zeros((10, 1), np.float32))
