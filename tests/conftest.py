@@ -2,6 +2,7 @@
 
 import gc
 import os
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import jax
@@ -48,22 +49,40 @@ def is_present(name: str) -> bool:
     return all(path.is_file() or path.with_suffix("").is_file() for path in paths)
 
 
+@contextmanager
+def _unchecked():
+    """No type checks inside: arguments have wrong types on purpose."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
+
+
 class _UncheckedRaises:
-    """`pytest.raises` of a run with type checks: inside it, arguments may have wrong types on purpose."""
+    """`pytest.raises` of a run with type checks: what is refused in a sentence may be of the wrong type."""
 
     def __init__(self, *args, **kwargs):
-        self._raises = _raises(*args, **kwargs)
+        self._raises, self._unchecked = _raises(*args, **kwargs), _unchecked()
 
     def __enter__(self):
-        jaxtyping.config.update("jaxtyping_disable", True)
+        self._unchecked.__enter__()
         return self._raises.__enter__()
 
     def __exit__(self, *exception):
-        jaxtyping.config.update("jaxtyping_disable", False)
+        self._unchecked.__exit__(None, None, None)
         return self._raises.__exit__(*exception)
 
 
 _raises = pytest.raises
+
+
+@pytest.fixture(autouse=True)
+def _types(request):
+    """A test marked `untyped` is not checked."""
+    with _unchecked() if request.node.get_closest_marker("untyped") else nullcontext():
+        yield
 
 
 def gaussian_log_likelihood(theta, centre):

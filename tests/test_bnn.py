@@ -141,6 +141,7 @@ def repeats(errors, curve=0.1):
     return {"repeats": rows, "together": rows[0], "stats": {}}
 
 
+@pytest.mark.untyped
 def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
     errors = {"SGHMC": [0.0300, 0.0301, 0.0302], "EWSG": [0.0179, 0.0180, 0.0181], "paired (ours)": [0.02, None, 0.02]}
     cold = {"SGHMC": [0.02, 0.0201, 0.0202], "EWSG": [0.0202, 0.0203, 0.0204]}
@@ -167,6 +168,7 @@ def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
     assert (tmp_path / "x" / "errors.svg").stat().st_size > 5000
 
 
+@pytest.mark.untyped
 def test_repeats_are_chains_or_runs(tmp_path, monkeypatch):
     chain = {"error": 0.2, "single_error": 0.3, "curve": [0.5, 0.4], "passes": [1, 2]}
     values = {0: {"chains": [chain, chain | {"single_error": 0.5}], "together": {"error": 0.1}, "stats": {}}, 1: None}
