@@ -24,7 +24,8 @@ _MOST_MEMORY = 3 * 2**30  # bytes of a worker, beyond which it forgets its compi
 if not os.environ.get("EWSG_DATA"):
     os.environ["EWSG_DATA"] = str(_BESIDE if _BESIDE.is_dir() else _TESTS / "data")
 
-jax.config.update("jax_numpy_dtype_promotion", "strict")
+# With JAX_ENABLE_X64=1 the data of most tests stay float32 under float64 parameters, as those of users do.
+jax.config.update("jax_numpy_dtype_promotion", "standard" if jax.config.jax_enable_x64 else "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
 
@@ -91,8 +92,8 @@ def gaussian_log_likelihood(theta, centre):
 
 @pytest.fixture(scope="session")
 def centres() -> np.ndarray:
-    """The paper's 50 centres in the plane."""
-    return np.asarray(jax.random.normal(jax.random.key(42), (50, 2), jnp.float32))
+    """The paper's 50 centres in the plane; the same ones in float64."""
+    return np.asarray(jax.random.normal(jax.random.key(42), (50, 2), jnp.float32), jnp.result_type(float))
 
 
 @pytest.fixture(scope="session")
