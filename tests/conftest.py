@@ -2,6 +2,7 @@
 
 import gc
 import os
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import jax
@@ -12,7 +13,9 @@ import pooch
 import pytest
 
 import ewsg
+from ewsg import _random
 from ewsg.datasets.registry import DATASETS
+from ewsg.sampler import SamplerState
 
 _TESTS = Path(__file__).resolve().parent
 _BESIDE = _TESTS.parents[1] / "shared" / "data"
@@ -21,7 +24,8 @@ _MOST_MEMORY = 3 * 2**30  # bytes of a worker, beyond which it forgets its compi
 if not os.environ.get("EWSG_DATA"):
     os.environ["EWSG_DATA"] = str(_BESIDE if _BESIDE.is_dir() else _TESTS / "data")
 
-jax.config.update("jax_numpy_dtype_promotion", "strict")
+# With JAX_ENABLE_X64=1 the data of most tests stay float32 under float64 parameters, as those of users do.
+jax.config.update("jax_numpy_dtype_promotion", "standard" if jax.config.jax_enable_x64 else "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
 
@@ -46,22 +50,40 @@ def is_present(name: str) -> bool:
     return all(path.is_file() or path.with_suffix("").is_file() for path in paths)
 
 
+@contextmanager
+def _unchecked():
+    """No type checks inside: arguments have wrong types on purpose."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
+
+
 class _UncheckedRaises:
-    """`pytest.raises` of a run with type checks: inside it, arguments may have wrong types on purpose."""
+    """`pytest.raises` of a run with type checks: what is refused in a sentence may be of the wrong type."""
 
     def __init__(self, *args, **kwargs):
-        self._raises = _raises(*args, **kwargs)
+        self._raises, self._unchecked = _raises(*args, **kwargs), _unchecked()
 
     def __enter__(self):
-        jaxtyping.config.update("jaxtyping_disable", True)
+        self._unchecked.__enter__()
         return self._raises.__enter__()
 
     def __exit__(self, *exception):
-        jaxtyping.config.update("jaxtyping_disable", False)
+        self._unchecked.__exit__(None, None, None)
         return self._raises.__exit__(*exception)
 
 
 _raises = pytest.raises
+
+
+@pytest.fixture(autouse=True)
+def _types(request):
+    """A test marked `untyped` is not checked."""
+    with _unchecked() if request.node.get_closest_marker("untyped") else nullcontext():
+        yield
 
 
 def gaussian_log_likelihood(theta, centre):
@@ -70,14 +92,40 @@ def gaussian_log_likelihood(theta, centre):
 
 @pytest.fixture(scope="session")
 def centres() -> np.ndarray:
-    """The paper's 50 centres in the plane."""
-    return np.asarray(jax.random.normal(jax.random.key(42), (50, 2), jnp.float32))
+    """The paper's 50 centres in the plane; the same ones in float64."""
+    return np.asarray(jax.random.normal(jax.random.key(42), (50, 2), jnp.float32), jnp.result_type(float))
 
 
 @pytest.fixture(scope="session")
 def gaussian(centres) -> ewsg.Target:
     """The paper's 2-D Gaussian: V(θ) = Σ ½‖θ − c_i‖²."""
     return ewsg.Target(gaussian_log_likelihood, None, centres)
+
+
+@pytest.fixture(scope="session")
+def compiled_and_eager():
+    """Four steps of 10,000 chains from the origin of the plane, as one compiled program and operation by operation.
+
+    The sampler, and with it every hyper-parameter, is an argument of the program.
+    """
+    chains, steps, axes = 10_000, 4, SamplerState(0, 0, None)
+
+    def advance(sampler, key):
+        key_init, key_steps = _random.split(key)
+
+        def one(state, step_key):
+            return jax.vmap(sampler.step, (0, axes), (axes, 0))(_random.split(step_key, chains), state)[0], None
+
+        start = jax.vmap(sampler.init, out_axes=axes)(_random.split(key_init, chains), jnp.zeros((chains, 2)))
+        return jax.lax.scan(one, start, _random.split(key_steps, steps))[0].phase
+
+    def both(sampler):
+        compiled = jax.jit(advance)(sampler, _random.make_key(1, "fast"))
+        with jax.disable_jit(), jax.debug_key_reuse(False):
+            eager = advance(sampler, _random.make_key(1, "fast"))
+        return jax.tree.leaves(jax.tree.map(np.asarray, compiled)), jax.tree.leaves(jax.tree.map(np.asarray, eager))
+
+    return both
 
 
 @pytest.fixture(scope="session", autouse=True)

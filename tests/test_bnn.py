@@ -30,8 +30,10 @@ def small_cnn(key):
 
 @pytest.mark.parametrize(
     ("build", "shape", "estimator"),
-    [(small_mlp, (16,), ewsg.Exponential(5)), (small_cnn, (1, 4, 4), ewsg.Uniform(5))],
-    ids=["mlp", "cnn"],
+    [
+        pytest.param(small_mlp, (16,), ewsg.Exponential(5), id="mlp"),
+        pytest.param(small_cnn, (1, 4, 4), ewsg.Uniform(5), id="cnn", marks=pytest.mark.slow),
+    ],
 )
 def test_without_a_likelihood_the_chain_samples_the_prior(build, shape, estimator):
     """N(0, I): chains and coordinates are independent, so that their averages give the Monte-Carlo error."""
@@ -139,6 +141,7 @@ def repeats(errors, curve=0.1):
     return {"repeats": rows, "together": rows[0], "stats": {}}
 
 
+@pytest.mark.untyped
 def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
     errors = {"SGHMC": [0.0300, 0.0301, 0.0302], "EWSG": [0.0179, 0.0180, 0.0181], "paired (ours)": [0.02, None, 0.02]}
     cold = {"SGHMC": [0.02, 0.0201, 0.0202], "EWSG": [0.0202, 0.0203, 0.0204]}
@@ -165,6 +168,7 @@ def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
     assert (tmp_path / "x" / "errors.svg").stat().st_size > 5000
 
 
+@pytest.mark.untyped
 def test_repeats_are_chains_or_runs(tmp_path, monkeypatch):
     chain = {"error": 0.2, "single_error": 0.3, "curve": [0.5, 0.4], "passes": [1, 2]}
     values = {0: {"chains": [chain, chain | {"single_error": 0.5}], "together": {"error": 0.1}, "stats": {}}, 1: None}
@@ -238,8 +242,9 @@ def test_claims_about_the_end_of_a_chain_are_not_decided_at_its_start():
 
 def test_products_of_the_cnn_are_large_and_those_of_the_mlp_are_not():
     labels = np.zeros(4, np.int32)
-    small = networks.mlp(jax.random.key(0), 28, [100]), np.zeros((4, 784), np.float32)
-    large = networks.cnn(jax.random.key(1), 28, [32, 64], [200, 200]), np.zeros((4, 1, 28, 28), np.float32)
+    mlp, cnn = eqx.filter_jit(networks.mlp), eqx.filter_jit(networks.cnn)
+    small = mlp(jax.random.key(0), 28, [100]), np.zeros((4, 784), np.float32)
+    large = cnn(jax.random.key(1), 28, [32, 64], [200, 200]), np.zeros((4, 1, 28, 28), np.float32)
     for (module, images), expected in ((small, False), (large, True)):
         target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))
         size = target.datum_bytes(parameters(module))

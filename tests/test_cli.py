@@ -67,6 +67,7 @@ def test_bench_accuracy_passes_its_options_on(run, monkeypatch):
     main.assert_called_once_with(Path("ewsg-accuracy"), ["pima"], ["SGHMC"], 2, "smoke")
 
 
+@pytest.mark.untyped  # typer hands over its own base class of typer.Context
 def test_bench_speed_hands_its_options_to_the_script(run, monkeypatch):
     started = mock.Mock(return_value=SimpleNamespace(returncode=3))
     monkeypatch.setattr(subprocess, "run", started)
@@ -74,6 +75,7 @@ def test_bench_speed_hands_its_options_to_the_script(run, monkeypatch):
     assert [Path(word).name for word in started.call_args[0][0][1:]] == ["speed.py", "--tasks", "A"]
 
 
+@pytest.mark.untyped  # typer hands over its own base class of typer.Context
 def test_bench_speed_without_a_checkout_says_so(run, monkeypatch, tmp_path):
     monkeypatch.setattr(ewsg, "__file__", str(tmp_path / "ewsg" / "__init__.py"))
     code, _, err = run("bench", "speed")

@@ -17,7 +17,6 @@ from ewsg.contract import Kick
 from ewsg.errors import InputError
 from ewsg.estimators.clustered import Clustered
 from ewsg.estimators.svrg import SVRG
-from ewsg.sampler import SamplerState
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.02, friction=4.0)
 LABELS = np.array([7, -2, 7, 100, -2, 7])
@@ -101,7 +100,7 @@ def within_covariance(centres, labels, draws):
     return sum(len(g) ** 2 / draws * np.cov(g.T, bias=True) for g in groups)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("kind", ["underdamped", "overdamped"])
 def test_stationary_law(grouped, kind, temperature):
     """S = A S Aᵀ + Q, where only the covariance within clusters is added; between them it would be 20 times that."""
@@ -180,7 +179,9 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "svrg" else pytest.mark.slow) for name in ESTIMATORS]
+)
 def test_resume_equals_continuous(gaussian, tmp_path, name):
     options = {"init": jnp.ones(2), "num_chains": 3, "discard": 4, "thin": 3, "seed": 5}
     whole = ewsg.sample(gaussian, ESTIMATORS[name], UNDERDAMPED, num_steps=40, **options)
@@ -191,21 +192,10 @@ def test_resume_equals_continuous(gaussian, tmp_path, name):
         np.testing.assert_array_equal(resumed.stats[stat], values)
 
 
-def test_compiled_equals_eager(gaussian):
+@pytest.mark.slow
+def test_compiled_equals_eager(gaussian, compiled_and_eager):
     sampler = ewsg.compose(gaussian, Clustered(4, 2), ewsg.Underdamped(step_size=0.01, friction=10.0))
-    chains, axes = 10_000, SamplerState(0, 0, None)
-
-    def advance(sampler, key, positions):
-        key_init, *step_keys = jax.random.split(key, 5)
-        state = jax.vmap(sampler.init, out_axes=axes)(jax.random.split(key_init, chains), positions)
-        for step_key in step_keys:
-            state, _ = jax.vmap(sampler.step, (0, axes), (axes, 0))(jax.random.split(step_key, chains), state)
-        return state.phase
-
-    compiled = jax.jit(advance)(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    with jax.disable_jit():
-        eager = advance(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    for one, other in zip(jax.tree.leaves(compiled), jax.tree.leaves(eager), strict=True):
+    for one, other in zip(*compiled_and_eager(sampler), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-3)
 
 

@@ -35,6 +35,18 @@ METHODS = {
     "paired overdamped": (ewsg.Paired(2), ewsg.Overdamped(1e-3)),
     "random walk": (ewsg.RandomWalk(0.1), None),
 }
+QUICK = {  # in `make test`: every family once
+    "reshuffled",
+    "clustered",
+    "ewsg carried",
+    "running covariance",
+    "svrg ewsg",
+    "control variate",
+    "psgld",
+    "sgnht",
+    "paired sequential",
+    "random walk",
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +67,9 @@ def equal(one, other):
     jax.tree.map(np.testing.assert_array_equal, one, other)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in METHODS]
+)
 def test_duties(target, tmp_path, name):
     estimator, integrator = METHODS[name]
     options = {"init": START, "num_chains": 3, "discard": 2, "thin": 3}

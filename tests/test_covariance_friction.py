@@ -386,7 +386,9 @@ def test_resumed_equals_uninterrupted(gaussian, tmp_path, name):
     jax.tree.map(np.testing.assert_array_equal, resumed.checkpoint.carry, whole.checkpoint.carry)
 
 
-@pytest.mark.parametrize("name", ["svrg", "low_rank", "batch"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("svrg", marks=pytest.mark.slow), pytest.param("low_rank", marks=pytest.mark.slow), "batch"]
+)
 def test_compiled_equals_eager(gaussian, name):
     chains, steps = 10_000, 2
     axes = SamplerState(0, 0, None)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.signal
 import scipy.stats
+from rich.console import Console
 
 import ewsg
 from ewsg import cli, experiments
@@ -35,7 +36,7 @@ from ewsg.outputs import Folder
 
 
 def work(folder, **settings):
-    return base.Work(Folder(folder, "test"), settings, mock.Mock())
+    return base.Work(Folder(folder, "test"), settings, mock.Mock(spec=Console))
 
 
 # ---------------------------------------------------------------- claims
@@ -263,6 +264,7 @@ GROUPS = {
     "pima": ["vr-logistic", "theorems", "speed"],
     "other": ["blr-covertype", "misspecified"],
 }
+NEEDED = {"gaussian": ["pima"], "pima": ["pima", "parkinsons"], "other": ["covertype"]}
 
 
 def test_every_experiment_is_in_a_group():
@@ -272,8 +274,7 @@ def test_every_experiment_is_in_a_group():
 
 
 @pytest.mark.slow
-@pytest.mark.needs_data
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", [pytest.param(name, marks=pytest.mark.needs_data(*NEEDED[name])) for name in GROUPS])
 def test_experiments_in_miniature(group, tmp_path, monkeypatch):
     """`ewsg reproduce NAME --scale smoke`, then again: nothing is sampled twice. Known values are checked."""
     first = {name: reproduced(name, tmp_path) for name in GROUPS[group]}

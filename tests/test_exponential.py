@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 import ewsg
+from ewsg import _random
 from ewsg.contract import Kick
 
 N, H, GAMMA, T = 6, 0.05, 10.0, 0.7
 SIGMA = np.sqrt(2 * GAMMA * T)
 DRAWS = 100_000
+QUICK = {(1, 1, True), (2, 2, True), (1, 3, False), (2, 3, False)}  # batch size, length, replace: in `make test`
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def chain_law(log_weight, length):
 
 def visits(estimator, target, draws=DRAWS, carried=None):
     """How often each minibatch was chosen."""
-    keys = jax.random.split(jax.random.key(3), draws)
+    keys = _random.split(_random.make_key(3, "fast"), draws)
 
     @jax.jit
     @jax.vmap
@@ -91,9 +93,13 @@ def assert_law(observed, expected, draws=DRAWS):
     assert statistic < freedom + 5 * np.sqrt(2 * freedom)
 
 
-@pytest.mark.parametrize("replace", [True, False])
-@pytest.mark.parametrize("length", [1, 2, 3])
-@pytest.mark.parametrize("batch_size", [1, 2])
+@pytest.mark.parametrize(
+    ("batch_size", "length", "replace"),
+    [
+        pytest.param(*case, marks=[] if case in QUICK else pytest.mark.slow)
+        for case in itertools.product([1, 2], [1, 2, 3], [True, False])
+    ],
+)
 def test_chosen_minibatch_follows_the_m_step_law(target, batch_size, length, replace):
     batches, log_weight = paper_law(target, batch_size, replace, paper_x("momentum"))
     estimator = ewsg.Exponential(batch_size, length, replace=replace)
@@ -176,7 +182,7 @@ def test_chain_of_length_zero_is_uniform_draw_for_draw(gaussian):
     np.testing.assert_array_equal(runs[0].draws, runs[1].draws)
 
 
-@pytest.mark.parametrize("restart", [True, False])
+@pytest.mark.parametrize("restart", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_ways_of_evaluation_give_the_same_chain(gaussian, restart):
     integrator = ewsg.Underdamped(step_size=0.02, friction=5.0)
     unrolled, stacked, streamed = (
@@ -196,6 +202,7 @@ def test_ways_of_evaluation_give_the_same_chain(gaussian, restart):
     np.testing.assert_allclose(streamed, unrolled, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_streamed_memory_does_not_grow_with_the_chain(gaussian):
     """O(d) on request: the compiled step's temporaries at M = 40 are those at M = 4."""
     wide = ewsg.Target(lambda w, x: -0.5 * jnp.sum((w - x) ** 2), None, np.zeros((10, 1), np.float32))

@@ -141,7 +141,7 @@ def test_carried_density_is_that_of_the_state(three):
     np.testing.assert_allclose(state.estimator.base, base, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("remainder", ["datum", "largest"])
 def test_skewed_posterior(skewed, remainder, temperature):
     """Mean, sd, skewness and correlation against quadrature in two dimensions."""

@@ -57,7 +57,7 @@ def minibatch_covariance(centres, estimator):
 ESTIMATORS = [ewsg.Full(), ewsg.Uniform(3), ewsg.Uniform(8, replace=False)]
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_underdamped_stationary_law(stretched, estimator, temperature):
     """(θ, r) of Euler–Maruyama solves S = A S Aᵀ + Q with the minibatch covariance in Q."""
@@ -75,7 +75,7 @@ def test_underdamped_stationary_law(stretched, estimator, temperature):
     assert np.all(np.abs(draws.mean(0) - centres.mean(0)) < 4.5 * error)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_overdamped_stationary_law(stretched, estimator, temperature):
     """S = (1 − hn)² S + 2hT I + h² Cov(g)."""
@@ -104,7 +104,7 @@ def test_mean_units_are_the_same_chain(stretched, kind):
     assert run.settings["integrator_in_sum_units"]["step_size"] == pytest.approx(in_sum.step_size)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("kind", ["underdamped", "overdamped"])
 def test_skewed_posterior(kind, temperature):
     """Three Poisson counts, θ the log rate: e^θ ~ Gamma(Σy/T, n/T), whose log is skewed and has known cumulants."""
@@ -134,6 +134,7 @@ def gaussian_kl(draws, centres):
     return 0.5 * (trace - 2 + np.log(np.linalg.det(sample) / np.linalg.det(exact)))
 
 
+@pytest.mark.slow
 def test_the_papers_ordering(gaussian, centres):
     """n = 50, γ = 10, h = 0.05, 30 data passes, 10,000 chains from 0: the values of an independent implementation.
 

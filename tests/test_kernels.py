@@ -66,7 +66,7 @@ def last_draws(target, kernel, num_steps, num_chains=CHAINS, init=START):
     return run.draws[:, -1], run
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("step_size", [0.8, jnp.array([1.2, 0.4])], ids=["isotropic", "by parameter"])
 def test_random_walk_has_the_skewed_law(skewed, step_size, temperature):
     scale = np.sqrt(temperature)
@@ -76,7 +76,7 @@ def test_random_walk_has_the_skewed_law(skewed, step_size, temperature):
     assert run.temperature == temperature
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("mass", [None, jnp.array([2.0, 0.2]), jnp.array([[2.0, 0.1], [0.1, 0.2]])], ids=str)
 def test_nuts_has_the_skewed_law(skewed, mass, temperature):
     step_size = 0.4 * np.sqrt(temperature) if mass is None else 0.6 * np.sqrt(temperature)
@@ -86,7 +86,7 @@ def test_nuts_has_the_skewed_law(skewed, mass, temperature):
     assert run.stats["acceptance"].mean() > 0.6
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 def test_adapted_nuts(skewed, temperature):
     kernel = adapt_nuts(skewed, START, temperature=temperature, num_warmup=500)
     assert kernel == adapt_nuts(skewed, START, temperature=temperature, num_warmup=500)
@@ -163,7 +163,9 @@ def advance(sampler, key, positions, steps):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "chains", "steps"), [(RandomWalk(0.5), 10_000, 3), (NUTS(0.4, max_depth=2), 20, 1)], ids=str
+    ("kernel", "chains", "steps"),
+    [(RandomWalk(0.5), 10_000, 3), pytest.param(NUTS(0.4, max_depth=2), 20, 1, marks=pytest.mark.slow)],
+    ids=str,
 )
 def test_compiled_equals_eager(skewed, kernel, chains, steps):
     sampler = ewsg.compose(skewed, kernel)
@@ -176,7 +178,7 @@ def test_compiled_equals_eager(skewed, kernel, chains, steps):
     assert np.unique(compiled.phase.position[:, 0]).size > chains // 2
 
 
-@pytest.mark.parametrize("kernel", [RandomWalk(0.3), NUTS(0.3)], ids=str)
+@pytest.mark.parametrize("kernel", [RandomWalk(0.3), pytest.param(NUTS(0.3), marks=pytest.mark.slow)], ids=str)
 def test_positions_are_pytrees_and_hold_their_dtype(kernel):
     def density(params, x):
         return -0.5 * (x - params["a"]) ** 2 - 0.5 * jnp.sum(params["b"] ** 2)

@@ -249,7 +249,7 @@ def test_large_batches_tend_to_the_full_gradient(target, rule):
     assert errors[0] / errors[1] == pytest.approx(4, rel=0.15)
 
 
-@pytest.mark.parametrize("units", ["sum", "mean"])
+@pytest.mark.parametrize("units", [pytest.param("sum", marks=pytest.mark.slow), "mean"])
 @pytest.mark.parametrize("rule", ["weight", "sequential"])
 def test_temperature_is_a_rescaling(gaussian, centres, rule, units):
     """The chain at T on V is the chain at 1 on V/T with h√T and γ/√T; mean units are h√n and γ/√n."""
@@ -263,6 +263,7 @@ def test_temperature_is_a_rescaling(gaussian, centres, rule, units):
     np.testing.assert_allclose(one.draws, other.draws, rtol=2e-3, atol=2e-4)
 
 
+@pytest.mark.slow
 def test_paired_removes_the_heat_of_subsampling(gaussian, centres):
     """Position variance on the paper's Gaussian, where SGHMC with the same 10 data a step is far too wide."""
     options = {"init": jnp.zeros(2), "num_chains": 10_000, "num_steps": 400, "discard": 0, "thin": 400}

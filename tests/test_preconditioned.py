@@ -28,7 +28,9 @@ def last_draws(target, estimator, integrator, num_steps, num_chains, init=None):
     return np.asarray(run.draws, np.float64)[:, -1]
 
 
-@pytest.mark.parametrize(("temperature", "units"), [(1.0, "sum"), (0.3, "sum"), (0.3, "mean")])
+@pytest.mark.parametrize(
+    ("temperature", "units"), [pytest.param(1.0, "sum", marks=pytest.mark.slow), (0.3, "sum"), (0.3, "mean")]
+)
 def test_steps_by_hand(gaussian, temperature, units):
     """Li et al.'s Alg. 1 in float64 with the same keys and minibatches, ε = 2h; v starts at the first ḡ∘ḡ."""
     h, alpha, regularization, n = 2e-3, 0.9, 0.05, 50
@@ -72,7 +74,7 @@ def test_constant_preconditioner_is_sgld_on_a_rescaled_problem(gaussian, centres
         np.testing.assert_allclose(state.phase.position, root * other.phase.position, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 def test_constant_preconditioner_stationary_variance(gaussian, centres, temperature):
     """S = (1 − hPn)² S + 2hTP for each coordinate, P from the gradient at the common start."""
     h, chains, start = 2e-3, 20_000, np.array([0.5, -2.0])
@@ -151,7 +153,7 @@ def test_gamma_restores_the_target_of_a_preconditioner_that_follows_the_position
         assert np.mean(draws**2) == pytest.approx(exact, rel=tolerance)
 
 
-@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("step", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_gamma_is_estimated_without_bias(step):
     """Its mean over sign vectors is ∂P_i/∂θ_i by automatic differentiation, for a coupled, non-quadratic pytree."""
     data = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
@@ -203,7 +205,7 @@ def test_cost_is_counted_by_hand(gaussian, estimator, gradients, curvature, dire
     assert "kinetic_temperature" not in run.stats
 
 
-@pytest.mark.parametrize("curvature", [False, True])
+@pytest.mark.parametrize("curvature", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_resumed_equals_uninterrupted_on_a_pytree(gaussian, tmp_path, curvature):
     target = ewsg.Target(
         lambda p, c: gaussian_log_likelihood(jnp.stack([p["a"], p["b"][0]]), c), None, gaussian.data.arrays
@@ -217,7 +219,10 @@ def test_resumed_equals_uninterrupted_on_a_pytree(gaussian, tmp_path, curvature)
     jax.tree.map(np.testing.assert_array_equal, resumed.checkpoint.carry, whole.checkpoint.carry)
 
 
-@pytest.mark.parametrize(("estimator", "curvature"), [(ewsg.Uniform(2), True), (ewsg.Exponential(1, x="zero"), False)])
+@pytest.mark.parametrize(
+    ("estimator", "curvature"),
+    [(ewsg.Uniform(2), True), pytest.param(ewsg.Exponential(1, x="zero"), False, marks=pytest.mark.slow)],
+)
 def test_compiled_equals_eager(gaussian, estimator, curvature):
     chains, steps = 10_000, 3
     axes = SamplerState(0, 0, None)

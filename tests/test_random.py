@@ -70,8 +70,8 @@ def test_distinct_indices_are_distinct_when_many(n, batch_size):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 50, 1001])
 def test_shuffled_is_a_permutation(n):
-    for seed in range(20):
-        image = np.asarray(_random.shuffled(jax.random.key(seed), jnp.arange(n), n))
+    keys = jax.random.split(jax.random.key(0), 20)
+    for image in np.asarray(jax.jit(jax.vmap(lambda key: _random.shuffled(key, jnp.arange(n), n)))(keys)):
         np.testing.assert_array_equal(np.sort(image), np.arange(n))
 
 
@@ -104,8 +104,8 @@ def test_normal_like_has_independent_unit_entries_in_every_leaf():
 
 def test_streams_of_different_numbers_differ():
     key = jax.random.key(7)
-    bits = [int(jax.random.bits(_random.fold(key, i))) for i in range(1000)]
-    assert len(set(bits)) == 1000
+    bits = jax.jit(jax.vmap(lambda i: jax.random.bits(_random.fold(key, i))))(jnp.arange(1000))
+    assert np.unique(bits).size == 1000
 
 
 def sampler_words(num_chains, num_steps, numbers):
@@ -162,6 +162,7 @@ def test_one_bit_of_a_fast_key_changes_half_of_the_words():
     """Avalanche: of key, counter and folded number, any bit flips each bit of the output with probability one half."""
     key = jax.random.bits(jax.random.key(9), (20_000, 2), jnp.uint32)
 
+    @jax.jit
     def outputs(key, number):
         folded = jax.vmap(lambda k: jax.random.fold_in(jax.random.wrap_key_data(k, impl=FAST), number))(key)
         return jax.vmap(lambda k: jax.random.bits(k, (2,), jnp.uint32))(folded)

@@ -45,7 +45,7 @@ def run_linear(target, **settings):
     return reference.nuts(target, start, num_warmup=500, num_draws=2000, **settings)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 def test_moments_of_a_correlated_gaussian(linear, temperature):
     target, mean, cov = linear
     cov = temperature * cov
@@ -63,6 +63,7 @@ def test_moments_of_a_correlated_gaussian(linear, temperature):
     assert np.all(np.abs(result.cov - cov) < 4 * error)
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_and_a_bar_changes_nothing(linear, capsys):
     first, again, other = (run_linear(linear[0], **s) for s in ({}, {"progress": True}, {"seed": 1}))
     capsys.readouterr()
@@ -73,6 +74,7 @@ def test_a_seed_repeats_and_a_bar_changes_nothing(linear, capsys):
     assert np.all(draws[0, -1] != draws[1, -1])
 
 
+@pytest.mark.slow
 def test_moments_of_a_skewed_posterior_in_float64():
     """Counts with rate e^φ and a Gamma(1, 1) prior: e^φ ~ Gamma(2, 4)."""
 

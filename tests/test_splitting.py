@@ -51,7 +51,7 @@ def line():
     return ewsg.Target(lambda t, x: -0.5 * (t[0] - x) ** 2, None, data), data
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("estimator", [ewsg.Full(), ewsg.Uniform(2)], ids=str)
 @pytest.mark.parametrize("kind", [BAOAB, UBU])
 @pytest.mark.parametrize(("h", "gamma", "steps"), [(0.3, 1.5, 100), (0.1, 8.0, 300), (0.05, 0.4, 800)])

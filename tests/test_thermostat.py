@@ -9,7 +9,6 @@ from conftest import gaussian_log_likelihood
 import ewsg
 from ewsg import _random
 from ewsg.integrators.thermostat import Thermostat
-from ewsg.sampler import SamplerState
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def long_target(round_target):
 
 
 @pytest.mark.parametrize("units", ["sum", "mean"])
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("per_coordinate", [False, True])
 def test_steps_by_hand(gaussian, per_coordinate, temperature, units):
     """The same keys and minibatches, the equations in float64, in mean units for ∇V/n at temperature T/n."""
@@ -166,7 +165,7 @@ def test_the_kick_shows_the_present_friction(gaussian):
         assert float(kick.noise_scale) == pytest.approx(np.sqrt(2 * 3.0 * 0.3 * 0.02))
 
 
-@pytest.mark.parametrize("per_coordinate", [False, True])
+@pytest.mark.parametrize("per_coordinate", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_resumed_equals_uninterrupted_on_a_pytree(gaussian, tmp_path, per_coordinate):
     target = ewsg.Target(
         lambda p, c: gaussian_log_likelihood(jnp.stack([p["a"], p["b"][0]]), c), None, gaussian.data.arrays
@@ -181,24 +180,10 @@ def test_resumed_equals_uninterrupted_on_a_pytree(gaussian, tmp_path, per_coordi
     jax.tree.map(np.testing.assert_array_equal, resumed.checkpoint.carry, whole.checkpoint.carry)
 
 
-@pytest.mark.parametrize("per_coordinate", [False, True])
-def test_compiled_equals_eager(gaussian, per_coordinate):
-    chains, steps = 10_000, 4
-    axes = SamplerState(0, 0, None)
+@pytest.mark.parametrize("per_coordinate", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_compiled_equals_eager(gaussian, compiled_and_eager, per_coordinate):
     sampler = ewsg.compose(gaussian, ewsg.Uniform(2), Thermostat(0.01, 10.0, 0.5, per_coordinate))
-
-    def advance(sampler, key, positions):
-        key_init, *step_keys = jax.random.split(key, steps + 1)
-        state = jax.vmap(sampler.init, out_axes=axes)(jax.random.split(key_init, chains), positions)
-        for step_key in step_keys:
-            keys = jax.random.split(step_key, chains)
-            state, _ = jax.vmap(sampler.step, (0, axes), (axes, 0))(keys, state)
-        return state.phase
-
-    compiled = jax.jit(advance)(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    with jax.disable_jit():
-        eager = advance(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    for one, other in zip(compiled, eager, strict=True):
+    for one, other in zip(*compiled_and_eager(sampler), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 

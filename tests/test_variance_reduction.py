@@ -24,7 +24,6 @@ from ewsg.estimators.control_variate import ControlVariate
 from ewsg.estimators.exponential import enumerate_batches
 from ewsg.estimators.svrg import SVRG
 from ewsg.likelihood import AbstractLikelihood
-from ewsg.sampler import SamplerState
 
 N = 6
 ANCHOR = {"w": jnp.array([0.1, 0.4, -0.3]), "b": jnp.array(-0.2)}
@@ -224,7 +223,7 @@ def test_the_chain_is_that_of_the_full_gradient(gaussian, full_gradient, kind, i
     assert np.abs(found.stats["noise_ratio"]).max() < 1e-6
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("kind", ["svrg", "fixed"])
 def test_underdamped_stationary_law(gaussian, centres, kind, temperature):
     """S = A S Aᵀ + Q without any minibatch covariance."""
@@ -238,7 +237,7 @@ def test_underdamped_stationary_law(gaussian, centres, kind, temperature):
     assert np.all(np.abs(draws.mean(0) - centres.mean(0)) < 4.5 * np.sqrt(np.diag(exact) / CHAINS))
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3])
+@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
 @pytest.mark.parametrize("kind", ["svrg", "fixed"])
 def test_overdamped_stationary_law(gaussian, centres, kind, temperature):
     n, h = len(centres), 0.005
@@ -433,13 +432,18 @@ ESTIMATORS = {
 }
 
 
+def some(*quick):
+    """All of ESTIMATORS as parameters, `quick` ones in the quick suite."""
+    return [pytest.param(name, marks=[] if name in quick else pytest.mark.slow) for name in ESTIMATORS]
+
+
 @pytest.fixture(scope="module")
 def bent(centres):
     """The paper's centres under a heavy tail, so that corrections leave noise."""
     return ewsg.Target(lambda theta, c: -jnp.log1p(jnp.sum((theta - c) ** 2)), None, centres)
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", some("svrg_exponential", "searched"))
 def test_resume_equals_continuous(bent, tmp_path, name):
     options = {"init": jnp.ones(2), "num_chains": 3, "discard": 4, "thin": 3, "seed": 5}
     whole = ewsg.sample(bent, ESTIMATORS[name], UNDERDAMPED, num_steps=40, **options)
@@ -451,24 +455,12 @@ def test_resume_equals_continuous(bent, tmp_path, name):
     assert resumed.cost.datum_gradients == whole.cost.datum_gradients
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_compiled_equals_eager(bent, name):
+@pytest.mark.parametrize("name", some("svrg", "given"))
+def test_compiled_equals_eager(bent, compiled_and_eager, name):
     sampler = ewsg.compose(bent, ESTIMATORS[name], ewsg.Underdamped(step_size=0.01, friction=10.0))
-    chains, axes = 10_000, SamplerState(0, 0, None)
-
-    def advance(sampler, key, positions):
-        key_init, *step_keys = jax.random.split(key, 5)
-        state = jax.vmap(sampler.init, out_axes=axes)(jax.random.split(key_init, chains), positions)
-        for step_key in step_keys:
-            state, _ = jax.vmap(sampler.step, (0, axes), (axes, 0))(jax.random.split(step_key, chains), state)
-        return state.phase
-
-    compiled = jax.jit(advance)(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    with jax.disable_jit():
-        eager = advance(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    differs = np.zeros(chains, bool)
-    for one, other in zip(jax.tree.leaves(compiled), jax.tree.leaves(eager), strict=True):
-        differs |= np.abs(np.asarray(one) - np.asarray(other)).max(1) > 1e-3
+    differs = np.any(
+        [np.abs(one - other).max(1) > 1e-3 for one, other in zip(*compiled_and_eager(sampler), strict=True)], axis=0
+    )
     assert differs.mean() <= 5e-4
 
 
