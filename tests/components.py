@@ -12,19 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import ewsg
+from ewsg._component import registered
 from ewsg.errors import InputError, UnknownOption
 from ewsg.estimators import AbstractEstimator
 from ewsg.integrators import AbstractIntegrator
-
-
-def registered(role: type) -> list[type]:
-    """The concrete classes of a role that the package defines, by name."""
-    found, left = set(), [role]
-    while left:
-        left += (cls := left.pop()).__subclasses__()
-        if cls.__module__.startswith("ewsg.") and not inspect.isabstract(cls):
-            found.add(cls)
-    return sorted(found, key=lambda cls: cls.__name__)
 
 
 def estimators(start: Any) -> dict[str, AbstractEstimator]:
