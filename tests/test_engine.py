@@ -149,7 +149,7 @@ class Unprepared(AbstractMinibatch):
         ({"collect": lambda theta: "text"}, "collect failed"),
         ({"num_chains": 10**9}, "num_chains=1,000,000,000 needs .* run fewer chains"),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_arguments_are_checked_before_any_work(gaussian, options, sentence):
     with pytest.raises(InputError, match=sentence) as caught:
