@@ -1,7 +1,7 @@
 """Logistic regression."""
 
 import jax
-from numpy.typing import ArrayLike
+from jaxtyping import ArrayLike
 
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
