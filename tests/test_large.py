@@ -54,7 +54,9 @@ def test_the_force_of_large_matrices():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6), found, expected)
 
 
-@pytest.mark.parametrize(("length", "ways"), [(1, ("unrolled", "auto")), (5, ("streamed", "auto"))])
+@pytest.mark.parametrize(
+    ("length", "ways"), [(1, ("unrolled", "auto")), pytest.param(5, ("streamed", "auto"), marks=pytest.mark.slow)]
+)
 def test_minibatches_are_chosen_alike_however_they_are_evaluated(length, ways):
     """The draws of one seed, minibatch after minibatch and all at once."""
     options = {"init": start(), "num_chains": 2, "num_steps": 12, "discard": 0, "thin": 4, "progress": False}

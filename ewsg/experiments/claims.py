@@ -54,7 +54,7 @@ def interval(repeats: Iterable[float | None]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
-def difference(one: Sequence[float | None], other: Sequence[float | None]) -> Interval:
+def difference(one: Sequence[float | None] | np.ndarray, other: Sequence[float | None] | np.ndarray) -> Interval:
     """The interval of one_k − other_k over repeats k; infinite where only the first diverged."""
     diverged = [None in one, None in other]
     if any(diverged):
@@ -63,10 +63,10 @@ def difference(one: Sequence[float | None], other: Sequence[float | None]) -> In
     return interval(np.subtract(np.array(one, np.float64), np.array(other, np.float64)))
 
 
-def ratio(one: Sequence[float | None], other: Sequence[float | None]) -> Interval:
+def ratio(one: Sequence[float | None] | np.ndarray, other: Sequence[float | None] | np.ndarray) -> Interval:
     """The interval of the geometric mean of one_k/other_k over repeats k, all positive."""
 
-    def logs(values: Sequence[float | None]) -> list[float | None]:
+    def logs(values: Sequence[float | None] | np.ndarray) -> list[float | None]:
         return [None if value is None else math.log(value) for value in values]
 
     found = difference(logs(one), logs(other))

@@ -98,7 +98,7 @@ def force_traces(
 
 
 @functools.partial(jax.jit, static_argnames="num_replicates")
-def _replicates(sampler: Sampler, keys: Key, positions: Position, num_replicates: int) -> Position:
+def _replicates(sampler: Sampler, keys: jax.Array, positions: Position, num_replicates: int) -> Position:
     """Forces with leading axes (position, replicate)."""
 
     def forces(key: Key, position: Position) -> Position:
