@@ -1,6 +1,7 @@
 """`ewsg.sample` and `ewsg.resume`: everything is checked, then the run is driven to its end."""
 
 import importlib.metadata
+import inspect
 import os
 import platform
 import time
@@ -80,7 +81,7 @@ def sample(
         A `Run`. Ctrl-C ends the run early and returns what there is, with `run.interrupted` set.
     """
     if unknown_options:
-        raise unknown("option of sample", next(iter(unknown_options)), ["init", *(sample.__kwdefaults__ or ())])
+        raise unknown("option of sample", next(iter(unknown_options)), list(inspect.signature(sample).parameters)[3:-1])
     if isinstance(estimator, Method):
         if integrator is not None:
             raise InputError("give either a recipe or an estimator and an integrator, not both")

@@ -1,5 +1,7 @@
 """Step sizes that change along the run. Any function of the step counter fits; optax schedules too."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -39,12 +41,12 @@ class Scaled(Component):
         return self.factor * self.schedule(step)
 
 
-def as_step_size(step_size: Scalar | Schedule) -> Scalar | Schedule:
+def as_step_size(step_size: Any) -> Scalar | Schedule:
     """A step size as a component holds it: a number, or a schedule that is a pytree."""
     return as_module(step_size) if callable(step_size) else plain(step_size)
 
 
-def check_schedule(owner: str, step_size: float | Schedule) -> None:
+def check_schedule(owner: str, step_size: Scalar | Schedule) -> None:
     """Refuse a schedule that gives no step size at step 0: one real number, finite and not negative."""
     if not callable(step_size):
         return

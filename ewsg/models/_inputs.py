@@ -5,7 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Shaped
+from jaxtyping import Array, Float, Shaped
+from numpy.typing import ArrayLike
 
 from .. import _arrays, _memory
 from .._component import check_positive
@@ -56,7 +57,7 @@ def check_number(owner: str, name: str, value: Scalar, *, zero: bool = False) ->
         raise InputError(f"{owner}: {name} must be one number, not an array of shape {np.shape(value)}")
 
 
-def with_intercept(features: ArrayLike) -> Float[np.ndarray, "n d+1"]:
+def with_intercept(features: ArrayLike) -> Float[np.ndarray, "n columns"]:
     """The features with a column of ones before them, whose coefficient is the intercept.
 
     Example:

@@ -5,7 +5,8 @@ from typing import TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array
+from numpy.typing import ArrayLike
 
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood

@@ -1,7 +1,7 @@
 """Logistic regression."""
 
 import jax
-from jaxtyping import ArrayLike
+from numpy.typing import ArrayLike
 
 from .. import _arrays
 from .._types import Batch, Scalar

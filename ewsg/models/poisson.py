@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
-from jaxtyping import ArrayLike
+from numpy.typing import ArrayLike
 
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
