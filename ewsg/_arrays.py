@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._columns import as_matrix, is_frame, is_nullable, nullable_values
-from .errors import InputError
+from .errors import InputError, first_line
 
 _BLOCK_BYTES = 2**22
 _ALIGNMENT = 64
@@ -122,8 +122,7 @@ def _as_numpy(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value)
     except Exception as error:  # rows of different lengths, a tensor on another device
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{name} must be an array of numbers ({reason})") from error
+        raise InputError(f"{name} must be an array of numbers ({first_line(error)})") from error
 
 
 def _check_dtype(name: str, array: Any) -> None:

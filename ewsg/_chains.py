@@ -71,9 +71,10 @@ class Keys(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The temperature above which a chain has diverged; how many draws lie between two probes of the gradient noise."""
+    """When a chain has diverged, being both farther and hotter than this; draws between two probes of the noise."""
 
-    divergence: Float[HostOrDevice, ""]
+    distance: Float[HostOrDevice, ""]
+    temperature: Float[HostOrDevice, ""]
     probe_every: Int[HostOrDevice, ""]
 
 

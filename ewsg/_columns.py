@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, first_line
 
 _NUMERIC = "biuf"
 
@@ -76,4 +76,4 @@ def _values(name: str, column: Any) -> np.ndarray:
     except TypeError:  # polars takes no such arguments
         return np.asarray(column.to_numpy()).astype(dtype)
     except ValueError as error:
-        raise InputError(f"{name} must be an array of numbers ({str(error).splitlines()[0]})") from error
+        raise InputError(f"{name} must be an array of numbers ({first_line(error)})") from error

@@ -117,7 +117,7 @@ class _Chains:
         chunk = _chains.Chunk(*counts, partial=np.array(partial), ends=np.array(ends))
         limits = self._limits
         if self.done < plan.discard:  # a chain on its way from a far start may be as hot as it likes
-            limits = limits._replace(divergence=np.array(np.inf, np.float32))
+            limits = limits._replace(temperature=np.array(np.inf, np.float32))
         return self._sampler, self._collector, self._keys, self._carry, self._rows, chunk, limits
 
 

@@ -7,7 +7,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 
-_HELD_BACK = "ewsg: stopping after the present steps; press Ctrl-C again to stop at once"
+_HELD_BACK = {
+    signal.SIGINT: "ewsg: stopping after the present steps; press Ctrl-C again to stop at once",
+    signal.SIGTERM: "ewsg: told to end; saving after the present steps",
+}
 
 
 class Stop:
@@ -36,10 +39,11 @@ def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
         return
 
     def handler(signum, frame):
-        if stop():
+        if stop() and signum == signal.SIGINT:
             raise KeyboardInterrupt
+        if not stop():
+            print(_HELD_BACK[signum], file=sys.stderr, flush=True)
         stop.signal = signum
-        print(_HELD_BACK, file=sys.stderr, flush=True)
 
     held = [signal.SIGINT, signal.SIGTERM] if terminate else [signal.SIGINT]
     previous = {number: signal.signal(number, handler) for number in held}

@@ -170,14 +170,15 @@ def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
 def _judge(limits: Limits, look: Array, recent: Int[Array, ""], chain: Chain) -> Chain:
     """Whether a chain is still in order, if this is the time to look; one that is not is parked at its anchor.
 
-    A chain that runs away heats up without bound, wherever the posterior is and whatever its units: so it is judged by
-    its mean temperature over the `recent` steps. NaN and infinity do not go away, so that they are found later as well.
-    The draws of a failed chain are blank. Only the phase is held: what else a method carries (n indicators, for FlyMC)
-    may be too large to select.
+    One that runs away is far from the origin and heats up without bound. A posterior that lies far away is not hot, and
+    a chain on its way from a bad start is not that far: only both together are a divergence. NaN and infinity do not go
+    away, so that they are found later as well. The draws of a failed chain are blank. Only the phase is held: what else
+    a method carries (n indicators, for FlyMC) may be too large to select.
     """
     phase = chain.state.phase
-    hot = _recent_heat(chain) > limits.divergence * recent.astype(jnp.float32)
-    outcome = jnp.where(_tree.all_finite(phase), jnp.where(hot, Status.diverged, Status.ok), Status.nonfinite)
+    far = _tree.max_abs(phase.position).astype(jnp.float32) > limits.distance
+    hot = _recent_heat(chain) > limits.temperature * recent.astype(jnp.float32)
+    outcome = jnp.where(_tree.all_finite(phase), jnp.where(far & hot, Status.diverged, Status.ok), Status.nonfinite)
     status = jnp.where(look & (chain.status == Status.ok), outcome, chain.status).astype(jnp.int32)
     rest = _tree.zeros_like(phase)._replace(position=chain.anchor)
     held = _tree.where(status == Status.ok, phase, rest)

@@ -48,7 +48,7 @@ class Record:
         self._filled = int(carry.draws)
         row_bytes = _tree.num_bytes(row)
         _memory.check(
-            row_bytes * (plan.num_draws - self._filled),
+            row_bytes * plan.num_draws,
             f"keeping {plan.num_draws:,} draws",
             "raise thin=, or keep less of each draw with collect=",
         )

@@ -12,7 +12,7 @@ from . import _memory, _random, _tree
 from ._component import check_choice, check_count, check_positive
 from ._record import Plan
 from ._types import Indices, Position
-from .errors import InputError
+from .errors import InputError, first_line
 from .sampler import AbstractSampler
 from .target import Target, check_start
 
@@ -113,14 +113,14 @@ def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Posit
         raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
     check_start(init)
     if _tree.is_function(init):
-        draw = jax.jit(jax.vmap(init))
+        draw = jax.jit(jax.vmap(lambda key: jax.tree.map(_as_parameter, init(key))))
         try:
             check_chains(jax.eval_shape(draw, keys), len(keys))
             positions = draw(keys)
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"init(key) failed: {_first_line(error)}") from error
+            raise InputError(f"init(key) failed: {first_line(error)}") from error
         first = jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions)
         target.check(first)
         _check_density(target, positions)
@@ -153,10 +153,6 @@ def _stacked(position: Position, num_chains: int) -> Position:
 def check_chains(start: Any, num_chains: int) -> None:
     """Refuse more chains than there is memory for; `start` is what all of them carry, as arrays or shapes."""
     _memory.check(_WORKING_COPIES * _tree.num_bytes(start), f"num_chains={num_chains:,}", "run fewer chains")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _check_density(target: Target, positions: Position) -> None:

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from . import _tree
 from ._accumulate import Compensated
 from ._component import Component
 from ._types import Position
-from .errors import InputError
+from .errors import InputError, first_line
 
 
 class AbstractCollector(Component):
@@ -47,7 +48,7 @@ class Draws(AbstractCollector):
     function: Callable[[Position], Any] | None = eqx.field(static=True, default=None)
 
     def row(self, position: Position) -> Any:
-        return position if self.function is None else self.function(position)
+        return position if self.function is None else jax.tree.map(jnp.asarray, self.function(position))
 
     def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
         return summary
@@ -76,14 +77,22 @@ class Moments(AbstractCollector):
     ) -> tuple[Compensated, Compensated]:
         mean, squares = summary
         before = mean.distance_to(position)
-        mean = mean.add(jax.tree.map(lambda change: change / count.astype(change.dtype), before))
+        mean = mean.add(jax.tree.map(lambda change: _over(change, count), before))
         after = mean.distance_to(position)
         return mean, squares.add(jax.tree.map(jnp.multiply, before, after))
 
     def result(self, summary: tuple[Compensated, Compensated], count: Int[Array, ""]) -> MomentsSummary:
+        """NaN where there are too few draws: none for the mean, fewer than two for the variance."""
         mean, squares = summary
-        variance = jax.tree.map(lambda total: total / (count - 1).astype(total.dtype), squares.value())
-        return MomentsSummary(mean.value(), variance)
+        known = jax.tree.map(lambda leaf: jnp.where(count > 0, leaf, jnp.nan), mean.value())
+        variance = jax.tree.map(lambda total: jnp.where(count > 1, _over(total, count - 1), jnp.nan), squares.value())
+        return MomentsSummary(known, variance)
+
+
+def _over(total: Array, count: Int[Array, ""]) -> Array:
+    """total / count: in float32 at least, as float16 ends at 65,504."""
+    wide = _tree.wide_dtype(total)
+    return (total.astype(wide) / count.astype(wide)).astype(total.dtype)
 
 
 def as_collector(collect: AbstractCollector | Callable | None) -> AbstractCollector:
@@ -109,7 +118,9 @@ def check_collector(collector: AbstractCollector, position: Position) -> None:
         return collector.row(position), collector.result(summary, count)
 
     try:
-        jax.eval_shape(use, position)
+        kept = jax.eval_shape(use, position)
     except Exception as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise InputError(f"collect failed for the parameters at the start: {reason}") from error
+        raise InputError(f"collect failed for the parameters at the start: {first_line(error)}") from error
+    for leaf in jax.tree.leaves(kept):
+        if not jnp.issubdtype(leaf.dtype, jnp.number) and leaf.dtype != bool:
+            raise InputError(f"collect keeps {leaf.dtype}, and a file holds numbers only: keep key_data(key)")

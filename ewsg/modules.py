@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from ._types import Position
-from .errors import InputError
+from .errors import InputError, first_line
 
 _WHY = "the posterior is a sum over data in which each datum has a term of its own"
 
@@ -216,11 +216,11 @@ def check_data(module: Any, loss: Callable, data: Any) -> None:
     try:
         output = jax.eval_shape(function_of(module), parameters(module), x)
     except Exception as error:
-        raise InputError(f"module(input) of one datum failed: {str(error).splitlines()[0]}") from error
+        raise InputError(f"module(input) of one datum failed: {first_line(error)}") from error
     try:
         value = jax.eval_shape(loss, output, target)
     except Exception as error:
-        raise InputError(f"loss(output, target) of one datum failed: {str(error).splitlines()[0]}") from error
+        raise InputError(f"loss(output, target) of one datum failed: {first_line(error)}") from error
     if not hasattr(value, "shape") or value.shape != () or not jnp.issubdtype(value.dtype, jnp.floating):
         shape = getattr(value, "shape", type(value).__name__)
         raise InputError(

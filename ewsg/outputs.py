@@ -4,6 +4,7 @@ import functools
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -92,12 +93,11 @@ def check_writable(path: Path) -> None:
         raise InputError(f"{path} is a file: give a folder with --out")
     if not path.exists() and not parent.is_dir():
         raise InputError(f"cannot make {path}: the folder {parent} does not exist; create it first")
-    new = not path.exists()
     try:
-        path.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-        if new:
+        if path.exists():
+            tempfile.TemporaryFile(dir=path).close()
+        else:
+            path.mkdir()
             path.rmdir()
     except OSError as error:
         raise InputError(f"cannot write to {path}: {error.strerror}; give another folder with --out") from error

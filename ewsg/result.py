@@ -61,7 +61,7 @@ class RunCost:
         chains = now.carry.chains
         gradients = chains.gradients.value()
         before = sampler.preparation_cost()
-        probes = len(gradients) * math.ceil(int(now.carry.draws) / int(now.limits.probe_every))
+        probes = np.size(gradients) * math.ceil(int(now.carry.draws) / int(now.limits.probe_every))
         return RunCost(
             datum_gradients=int(gradients.sum()) + int(before.datum_gradients),
             datum_directional=int(chains.directional.value().sum()) + int(before.datum_directional),

@@ -27,6 +27,7 @@ from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
 from .target import Target
 
 _PROBE_STEPS = 10
+_HOT = 1_000.0
 _RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 
 
@@ -73,8 +74,8 @@ def sample(
         save_to: a file to which the run is written every minute, at its end, and when the process is told to end
             (SIGTERM, as clusters send it at their time limit).
         devices: how many of JAX's devices, e.g. cores, share the chains (docs/speed.md).
-        divergence_limit: a chain whose kinetic temperature (without a momentum: configurational temperature) exceeds
-            this many times T, after the discarded part, has diverged.
+        divergence_limit: a chain has diverged if, after the discarded part, its largest parameter exceeds this (times
+            that of its start, if larger than 1) while it is a thousand times too hot.
         **unknown_options: refused, with the nearest option suggested.
 
     Returns:
@@ -130,7 +131,7 @@ def sample(
         status=np.full(num_chains, "ok"),
         cost=RunCost(compile_seconds=time.perf_counter() - clock),
         settings=settings,
-        checkpoint=Checkpoint(carry, keys, _limits(sampler, divergence_limit, plan)),
+        checkpoint=Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan)),
         fingerprint=fingerprint(target, first),
     )
     return drive(sampler, collector, plan, before, progress, save_to, devices)
@@ -199,10 +200,13 @@ def _total_steps(
     return total
 
 
-def _limits(sampler: AbstractSampler, divergence_limit: float, plan: Plan) -> _chains.Limits:
-    hottest = min(divergence_limit * float(sampler.temperature), float(np.finfo(np.float32).max))
+def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> _chains.Limits:
+    size = max(1.0, *(float(np.max(np.abs(np.asarray(leaf, np.float64)))) for leaf in jax.tree.leaves(start)))
+    largest = float(np.finfo(np.float32).max)
     return _chains.Limits(
-        divergence=np.array(hottest, np.float32), probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32)
+        distance=np.array(min(divergence_limit * size, largest), np.float32),
+        temperature=np.array(min(_HOT * float(sampler.temperature), largest), np.float32),
+        probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
     )
 
 

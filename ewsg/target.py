@@ -15,7 +15,7 @@ from ._component import as_module
 from ._density import log_density
 from ._types import Batch, Indices, Position
 from .dataset import Dataset
-from .errors import InputError
+from .errors import InputError, first_line
 from .likelihood import AbstractLikelihood, PerDatum
 
 _BLOCK = 16_384
@@ -219,8 +219,7 @@ def _check_scalar(name: str, signature: str, summed: str, function: Callable, *a
     try:
         shape = jax.eval_shape(function, *args)
     except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{name}{signature} failed: {reason}") from error
+        raise InputError(f"{name}{signature} failed: {first_line(error)}") from error
     leaves = jax.tree.leaves(shape)
     if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
         raise InputError(f"{name}{signature} must return one real scalar, not {shape}")

@@ -14,7 +14,7 @@ from .. import _loop, _random, _tree
 from .._component import check_count, check_positive
 from .._types import Key, Position, Scalar
 from ..contract import Cost
-from ..errors import InputError
+from ..errors import InputError, first_line
 from ..target import Target, check_start
 from ._blackjax import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
 from ._counts import plain
@@ -168,8 +168,7 @@ def starting_points(
         try:
             positions = jax.vmap(init)(keys)
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise InputError(f"init(key) failed: {reason}") from error
+            raise InputError(f"init(key) failed: {first_line(error)}") from error
         target.check(jax.tree.map(lambda leaf: leaf[0], positions))
     else:
         init = jax.tree.map(_as_array, init)
