@@ -16,8 +16,8 @@ from .target import Target
 _PROBED_DATA = 10_000
 _LATER = (
     "Later the chain ran away, hot and farther than divergence_limit= allows, or met a point where the density is not "
-    "finite: lower the step size, start nearer the mode, raise divergence_limit= if the chain only comes from far away, "
-    "or check log_likelihood and log_prior far from the mode."
+    "finite: lower the step size, start nearer the mode, raise divergence_limit= if the chain only comes from far "
+    "away, or check log_likelihood and log_prior far from the mode."
 )
 _UNKNOWN = (
     "The chain ran away, hot and farther than divergence_limit= allows, or met a point where the density is not "

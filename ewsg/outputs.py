@@ -93,12 +93,14 @@ def check_writable(path: Path) -> None:
         raise InputError(f"{path} is a file: give a folder with --out")
     if not path.exists() and not parent.is_dir():
         raise InputError(f"cannot make {path}: the folder {parent} does not exist; create it first")
+    new = not path.exists()
     try:
-        if path.exists():
+        path.mkdir(exist_ok=True)
+        try:
             tempfile.TemporaryFile(dir=path).close()
-        else:
-            path.mkdir()
-            path.rmdir()
+        finally:
+            if new:
+                path.rmdir()
     except OSError as error:
         raise InputError(f"cannot write to {path}: {error.strerror}; give another folder with --out") from error
 
