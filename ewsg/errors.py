@@ -31,3 +31,8 @@ def unknown(kind: str, given: object, known: Iterable[str]) -> UnknownOption:
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     separator = "; " if any("," in name for name in known) else ", "
     return UnknownOption(f"unknown {kind} {given!r}{hint} (known: {separator.join(known)})")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its class."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
