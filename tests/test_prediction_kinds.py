@@ -182,7 +182,7 @@ def test_anything_else_is_one_sentence(case):
         (THETA, (ROWS, ROWS[:4]), "differ in their number of rows: 4, 9"),
         (THETA, np.array([1, 3_000_000_000]), r"integers in inputs \(first in row 1\) do not fit int32"),
         (THETA, {"x": np.array([[0.0], [1e300]])}, r"numbers in inputs\['x'\] \(first in row 1\) do not fit float32"),
-        (THETA, np.where(ROWS == ROWS[4], np.nan, ROWS), r"3 NaN or infinite entries in inputs \(first in row 4\)"),
+        (THETA, np.where(ROWS[4] == ROWS, np.nan, ROWS), r"3 NaN or infinite entries in inputs \(first in row 4\)"),
         (THETA[0, 0], ROWS, r"leading axes \(chain, draw\)"),
         ({"a": THETA, "b": THETA[:1]}, ROWS, r"leading axes \(chain, draw\)"),
     ],
