@@ -32,7 +32,7 @@ def no_draws(run: "Run") -> str:
         return f"No draw was kept of {done} steps: run longer, or lower thin= or discard=."
     return (
         f"The run was interrupted after {_steps(run)}, before any draw was kept (the first {discard} steps are "
-        'discarded): to go on, run.save("run.npz") and ewsg.resume("run.npz", target, num_steps=...).'
+        'discarded): to go on, run.save("run.npz") and ewsg.resume("run.npz", target).'
     )
 
 
@@ -46,7 +46,7 @@ def _interruption(run: "Run") -> list[str]:
         return []
     return [
         f'The run was interrupted after {_steps(run)}: to go on, run.save("run.npz") and '
-        'ewsg.resume("run.npz", target, num_steps=...).'
+        'ewsg.resume("run.npz", target).'
     ]
 
 

@@ -11,6 +11,7 @@ from numbers import Number, Real
 from typing import Any, NamedTuple
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 
@@ -90,6 +91,15 @@ def own(name: str, numbers: Numbers, dtype: Any = None, out: np.ndarray | None =
     if bad:
         raise InputError(f"{bad} NaN or infinite entries in {name} (first in row {first}): drop or impute those rows")
     return out
+
+
+def owned(name: str, numbers: Numbers) -> np.ndarray | jax.Array:
+    """The same numbers, checked, where nobody else can change them: a copy, or an array of JAX as it is."""
+    if not isinstance(numbers.array, jax.Array):
+        return own(name, numbers)
+    if not isinstance(numbers.array, jax.core.Tracer) and numbers.array.is_fully_addressable:
+        check_finite(name, numbers.array)
+    return numbers.array
 
 
 def to_device(owned: np.ndarray) -> jax.Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ._arviz import leaf_name
 from ._mixing import mixing, rhat_of_moments, screen
+from .collect import MomentsSummary
 
 if TYPE_CHECKING:
     from .result import Run
@@ -49,9 +50,8 @@ def estimates(run: "Run") -> Estimates:
     draws = run.good_draws()
     if jax.tree.leaves(draws):
         return _from_draws(draws, run.cost.datum_gradients)
-    collect = run.settings.get("collect")
-    if isinstance(collect, dict) and collect.get("component") == "Moments" and jax.tree.leaves(run.collected):
-        return _from_moments(run)
+    if isinstance(run.collected, MomentsSummary) and jax.tree.leaves(run.collected):
+        return _from_moments(run, run.collected)
     return Estimates({})
 
 
@@ -96,6 +96,8 @@ def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str
 def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
     leaves = _leaves(draws, 2)
     total = sum(leaf.values.shape[-1] for leaf in leaves)
+    if total == 0:
+        return Estimates({})
     screened, still = [], None
     for names, values in _blocks(leaves, np.arange(total)):
         screened.append(screen(values))
@@ -139,22 +141,21 @@ def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> di
     }
 
 
-def _from_moments(run: "Run") -> Estimates:
+def _from_moments(run: "Run", collected: MomentsSummary) -> Estimates:
     """Pooled over chains; R-hat from the variances between and within chains, without splitting or ranks."""
-    leaves = _leaves(run.collected, 1)
-    half = len(leaves) // 2
+    leaves = _leaves(collected.mean, 1)
     means, variances = (
         np.concatenate([leaf.values[run.ok].astype(np.float64) for leaf in part], axis=1)
-        for part in (leaves[:half], leaves[half:])
+        for part in (leaves, _leaves(collected.variance, 1))
     )
     chains, total = means.shape
     draws = next((values.shape[1] for values in run.stats.values()), 0)
-    if not chains or not draws:
+    if not chains or not draws or not total:
         return Estimates({})
     within = np.where(draws > 1, variances, 0.0) * (draws - 1)
     spread = within.sum(0) + draws * ((means - means.mean(0)) ** 2).sum(0)
     rhat = rhat_of_moments(means, variances, draws)
-    names = [leaf._replace(name=_without_field(leaf.name)).scalar(i) for leaf in leaves[:half] for i in _first(leaf)]
+    names = [leaf.scalar(i) for leaf in leaves for i in _first(leaf)]
     shown = len(names := names[:SHOWN])
     table = {
         "parameter": np.array(names),
@@ -162,7 +163,7 @@ def _from_moments(run: "Run") -> Estimates:
         "sd": np.sqrt(spread[:shown] / max(1, chains * draws - 1)),
         "rhat": rhat[:shown],
     }
-    return Estimates(table, total, _worst_of_moments(leaves[:half], rhat))
+    return Estimates(table, total, _worst_of_moments(leaves, rhat))
 
 
 def _first(leaf: _Leaf) -> range:
@@ -176,11 +177,6 @@ def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Worst | None:
     value = float(rhat[at])
     for leaf in leaves:
         if at < leaf.values.shape[-1]:
-            return Worst(leaf._replace(name=_without_field(leaf.name)).scalar(at), value, math.nan)
+            return Worst(leaf.scalar(at), value, math.nan)
         at -= leaf.values.shape[-1]
     return None
-
-
-def _without_field(name: str) -> str:
-    """The parameter's name: without that of the field of `Moments`, in memory (mean.w) or as a file has it."""
-    return name.removeprefix(".").removeprefix("mean").strip(".[]'\"") or "theta"

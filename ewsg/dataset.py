@@ -4,7 +4,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.core
 from jaxtyping import Array, Int
 
 from . import _arrays, _memory, _process, _tree
@@ -52,11 +51,8 @@ def _owned(arrays: Batch) -> Batch:
 
 
 def _on_device(name: str, numbers: _arrays.Numbers) -> jax.Array:
-    if not isinstance(numbers.array, jax.Array):
-        return _arrays.to_device(_arrays.own(name, numbers))
-    if not isinstance(numbers.array, jax.core.Tracer) and numbers.array.is_fully_addressable:
-        _arrays.check_finite(name, numbers.array)
-    return numbers.array
+    owned = _arrays.owned(name, numbers)
+    return owned if isinstance(owned, jax.Array) else _arrays.to_device(owned)
 
 
 def _refuse_lists(named: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ def summarize(run: "Run") -> Summary:
         return Summary({}, _cost(run), [no_draws(run)], 0, repr(run))
     diagnostics = _diagnostics(run)
     found = estimates(run)
-    hidden = found.total - len(found.table.get("parameter", ()))
+    hidden = found.total - len(found.table["parameter"]) if found.table else 0
     return Summary(found.table, diagnostics, advice(run, diagnostics, found), hidden, repr(run), _extreme(found))
 
 

@@ -4,12 +4,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import ewsg
 from ewsg.errors import InputError
 from ewsg.prediction import Predictive, Regression, collected, predict, score
+from ewsg.result import Run, RunCost
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(9, 3)).astype(np.float32)
@@ -132,6 +134,10 @@ def test_regression_chains_that_disagree_have_a_large_rhat():
     assert mixed == pytest.approx(1, abs=0.1)
 
 
+def speechless(*_):
+    raise KeyError
+
+
 REFUSED = {
     "matrix": (lambda theta, x: jnp.outer(x, theta), {}, r"shape \(3, 3\) for one input: it must return one number"),
     "integers": (lambda theta, x: jnp.arange(3), {}, r"shape \(3,\) of int32"),
@@ -151,6 +157,9 @@ REFUSED = {
         r"one number, .* not shape \(3,\)",
     ),
     "log noise": (linear, {"kind": "regression", "noise": lambda theta: theta[0] * 0 - 1}, "not its logarithm"),
+    "noises": (linear, {"kind": "regression", "noise": np.array([1.0, 2.0])}, "noise must be one number, the sd of y"),
+    "speechless noise": (linear, {"kind": "regression", "noise": speechless}, r"noise\(params\) failed: KeyError$"),
+    "speechless function": (speechless, {}, "a row of `inputs`: KeyError$"),
     "no function": (3, {}, "not int"),
     "seed": (linear, {"kind": "regression", "seed": -1}, "seed"),
 }
@@ -171,6 +180,9 @@ def test_anything_else_is_one_sentence(case):
         (THETA, [[1.0, 2.0, 3.0]], "np.asarray"),
         (THETA, ROWS[:0], "no rows"),
         (THETA, (ROWS, ROWS[:4]), "differ in their number of rows: 4, 9"),
+        (THETA, np.array([1, 3_000_000_000]), r"integers in inputs \(first in row 1\) do not fit int32"),
+        (THETA, {"x": np.array([[0.0], [1e300]])}, r"numbers in inputs\['x'\] \(first in row 1\) do not fit float32"),
+        (THETA, np.where(ROWS[4] == ROWS, np.nan, ROWS), r"3 NaN or infinite entries in inputs \(first in row 4\)"),
         (THETA[0, 0], ROWS, r"leading axes \(chain, draw\)"),
         ({"a": THETA, "b": THETA[:1]}, ROWS, r"leading axes \(chain, draw\)"),
     ],
@@ -242,3 +254,35 @@ def test_a_collector_of_one_number_is_refused_before_sampling(gaussian):
             num_steps=10,
             collect=Predictive(linear, ROWS[:, :2]),
         )
+
+
+def test_inputs_are_copied_and_may_be_a_table():
+    rows = ROWS.copy()
+    found, while_sampling = predict(linear, THETA, rows, "regression"), Predictive(linear, rows, np.int64(2))
+    rows[:] = 0
+    np.testing.assert_allclose(found.draws(), MEANS, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(while_sampling.inputs, ROWS)
+    assert type(while_sampling.block) is int
+    table = predict(linear, THETA, pd.DataFrame(ROWS), "regression")
+    np.testing.assert_array_equal(table.mean, found.mean)
+
+
+def test_averages_of_few_and_of_very_many_draws():
+    """0 draws have no mean, 1 has no variance, and 70,000 are more than the largest float16."""
+    theta = jnp.asarray(THETA[0, 0], jnp.float16)
+    collector = Predictive(linear, ROWS.astype(np.float16), kind="regression")
+    empty = collector.init(theta)
+    one = collector.update(empty, theta, jnp.int32(1))
+    two = collector.update(one, -theta, jnp.int32(2))
+    none, single, many = (
+        collector.result(summary, jnp.int32(n)) for summary, n in ((empty, 0), (one, 1), (two, 70_000))
+    )
+    assert np.isnan(none["mean"]).all()
+    assert np.isnan(none["variance"]).all()
+    np.testing.assert_allclose(single["mean"], MEANS[0, 0], rtol=0.02, atol=0.02)
+    assert np.isnan(single["variance"]).all()
+    np.testing.assert_allclose(many["variance"] * 69_999, 2 * MEANS[0, 0] ** 2, rtol=0.05, atol=0.02)
+    kept = jax.tree.map(lambda leaf: np.asarray(leaf)[None], none)
+    run = Run((), {}, np.array(["ok"]), RunCost(), {}, kept)
+    with pytest.raises(InputError, match="kept no draw to predict from: run longer"):
+        collected(run)

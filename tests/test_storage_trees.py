@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import ewsg
+from ewsg._component import describe
+from ewsg.collect import Moments, MomentsSummary
 from ewsg.errors import InputError
 from ewsg.storage.trees import store
 
@@ -109,6 +111,40 @@ def test_a_run_loaded_by_name_is_saved_as_it_was(run, tmp_path, name):
     make(run, OTHER[name][0]).save(tmp_path / "run.npz")
     ewsg.load(tmp_path / "run.npz").save(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "run.npz").read_bytes()
+
+
+NESTED = {"a": {"b": leaf(1)}, "c": leaf(2)}
+MOMENTS = {
+    "one array": (leaf(1), leaf(1), "theta[0]"),
+    "nested": (NESTED, NESTED, "a.b[0]"),
+    "named tuple": (*OTHER["named tuple"], ".first['a'][0]"),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_moments_come_back_as_moments(run, tmp_path, name):
+    """Seen before: a dict of paths without `.mean`, and a summary that called a parameter a']['b[0]."""
+    mean, by_name, first_row = MOMENTS[name]
+    position = jax.tree.map(lambda array: array[0], mean)
+    made = dataclasses.replace(
+        run,
+        draws=(),
+        collected=moments(mean),
+        settings=run.settings | {"collect": describe(Moments())},
+        fingerprint=run.fingerprint | {"position": position},
+    )
+    made.save(tmp_path / "run.npz")
+    loaded = ewsg.load(tmp_path / "run.npz")
+    assert_same(loaded.collected, moments(by_name))
+    assert_same(ewsg.load(tmp_path / "run.npz", like=position).collected, moments(mean))
+    assert loaded.summary().parameters["parameter"][0] == first_row
+    assert sorted(loaded.summary().parameters["mean"]) == sorted(made.summary().parameters["mean"])
+    loaded.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "run.npz").read_bytes()
+
+
+def moments(mean):
+    return MomentsSummary(mean, jax.tree.map(lambda array: array + 10, mean))
 
 
 def test_an_example_that_does_not_fit_is_refused(run, tmp_path):

@@ -1,5 +1,6 @@
 """What a summary says of runs that have not mixed, kept no draws, or kept moments: made-up runs, but for two."""
 
+import dataclasses
 import warnings
 
 import jax.numpy as jnp
@@ -170,7 +171,7 @@ def test_interrupted_before_any_draw(draws):
     (sentence,) = summary.warnings
     assert "interrupted after 120 of 1000 steps, before any draw was kept (the first 500 steps are discarded)" in text
     assert "run.save" in sentence
-    assert "ewsg.resume" in sentence
+    assert 'ewsg.resume("run.npz", target).' in sentence
     assert "nan" not in text.lower()
     assert "after 120 steps" in str(interrupted(draws).summary())
 
@@ -178,6 +179,7 @@ def test_interrupted_before_any_draw(draws):
 def test_interrupted_after_some_draws():
     (sentence,) = made_up(independent(2), settings={"interrupted": True, "planned_steps": 4000}).summary().warnings
     assert "interrupted after 1000 of 4000 steps" in sentence
+    assert 'ewsg.resume("run.npz", target).' in sentence
 
 
 def test_stats_without_a_number_and_constant_chains_are_quiet():
@@ -195,6 +197,19 @@ def test_stats_without_a_number_and_constant_chains_are_quiet():
     assert summary.diagnostics["kinetic_temperature"] == 1
     (sentence,) = summary.warnings
     assert sentence.startswith("All draws of theta[1] are equal: the chains did not move")
+
+
+def test_a_collector_of_nothing_has_an_empty_table():
+    summary = made_up({"none": np.zeros((4, 200, 0), np.float32)}, temperatures(1.0, 1.0, 0.1)).summary()
+    assert (summary.parameters, summary.hidden, summary.warnings) == ({}, 0, [])
+    assert summary.diagnostics["noise_ratio"] == pytest.approx(0.1, rel=0.01)
+
+
+def test_no_parameter_is_hidden_where_all_chains_failed():
+    run = dataclasses.replace(made_up(independent(25)), status=np.full(4, "diverged"))
+    assert run.summary().hidden == 0
+    assert "more parameters" not in str(run.summary())
+    assert "4 of 4 chains ran away" in str(run.summary())
 
 
 def test_chains_that_stand_still_at_different_places_have_not_mixed():

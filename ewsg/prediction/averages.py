@@ -13,7 +13,8 @@ from .._types import Batch, Position
 from ..errors import InputError
 from ..result import Run
 from .classes import Prediction
-from .kinds import Kind, Noise, Reading, check_rows, reading
+from .inputs import owned
+from .kinds import Kind, Noise, Reading, reading
 from .regression import Regression, Source
 
 ROWS_PER_BLOCK = 1_000
@@ -86,7 +87,7 @@ def predict(
     Args:
         function: (params, input) -> output for ONE input; or the Equinox or Flax NNX module that was sampled.
         draws: pytree like the parameters with leading axes (chain, draw); or a run, whose good chains are used.
-        inputs: pytree of arrays, one row per input.
+        inputs: pytree of arrays (or DataFrames), one row per input.
         kind: see above; needed where one number is returned, which may be a logit or a mean.
         noise: of a regression whose function returns the mean alone: the sd of y, or a function of the parameters that
             returns it. Without it the prediction is of the mean, not of y.
@@ -105,7 +106,7 @@ def predict(
     check_count("predict", "block", block, 1)
     check_count("predict", "seed", seed, 0)
     draws, num_chains, num_draws = _checked(draws)
-    check_rows(inputs)
+    inputs = owned(inputs)
     read = reading(function, kind, noise, draws).of(*(_first(tree, axes) for tree, axes in ((draws, 2), (inputs, 1))))
     means, variances = [], []
     for chain in range(num_chains):
@@ -130,7 +131,7 @@ def probabilities(
     function: Callable, params: Position, inputs: Batch, block: int = ROWS_PER_BLOCK, kind: Kind | None = None
 ) -> np.ndarray:
     """What `predict` averages, for one draw: class probabilities of shape (n, classes)."""
-    check_rows(inputs)
+    inputs = owned(inputs)
     read = reading(function, kind, None, params).of(params, _first(inputs, 1))
     if read.kind == "regression":
         raise InputError("a regression has no class probabilities: use predict")

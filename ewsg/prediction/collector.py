@@ -9,15 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from .. import _tree
 from .._component import check_count
 from .._convolution import fast_here
+from .._settings import plain
 from .._types import Batch, Position
 from ..collect import AbstractCollector
 from ..errors import InputError
 from ..result import Run
 from .averages import ROWS_PER_BLOCK
 from .classes import Prediction
-from .kinds import Kind, Noise, Reading, check_rows, reading
+from .inputs import on_device, owned
+from .kinds import Kind, Noise, Reading, reading
 from .regression import Regression
 
 _CLASS_NAMES = {"mean", "variance", "draws"}
@@ -32,7 +35,7 @@ class Predictive(AbstractCollector):
 
     Args:
         function: (params, input) -> output for one input; or the module that is sampled.
-        inputs: pytree of arrays, one row per input.
+        inputs: pytree of arrays (or DataFrames), one row per input; NumPy's are copied.
         block: rows at a time.
         kind: "classes", "binary" or "regression", as in `predict`.
         noise: of a regression, as in `predict`.
@@ -52,10 +55,11 @@ class Predictive(AbstractCollector):
         kind: Kind | None = None,
         noise: Noise = None,
     ):
+        block = plain(block)
         check_count("Predictive", "block", block, 1)
-        check_rows(inputs)
         read = reading(function, kind, noise)
-        self.function, self.inputs, self.block, self.kind, self.noise = read.function, inputs, block, kind, read.noise
+        self.function, self.block, self.kind, self.noise = read.function, block, kind, read.noise
+        self.inputs = on_device(owned(inputs))
 
     def init(self, position: Position) -> "_Summary":
         read = self._read(position)
@@ -70,7 +74,8 @@ class Predictive(AbstractCollector):
         return summary._replace(mean=mean, square=summary.square + change * (found - mean))
 
     def result(self, summary: "_Summary", count: Int[Array, ""]) -> dict[str, Array]:
-        mean, variance = summary.mean, summary.square / (count - 1).astype(summary.square.dtype)
+        mean = jnp.where(count > 0, summary.mean, jnp.nan)
+        variance = jnp.where(count > 1, summary.square / jnp.maximum(count - 1, 1).astype(mean.dtype), jnp.nan)
         if isinstance(summary, _Classes):
             return {"mean": mean, "variance": variance, "draws": count}
         return {"mean": mean[:, 0], "noise_variance": mean[:, 1], "variance": variance[:, 0], "draws": count}
@@ -80,8 +85,9 @@ class Predictive(AbstractCollector):
         return reading(self.function, self.kind, self.noise).of(position, first)
 
     def _outputs(self, read: Reading, position: Position) -> Float[Array, "n k"]:
+        """In at least float32, in which averages over many draws can be held."""
         one = functools.partial(fast_here(read), position)
-        return jax.lax.map(one, self.inputs, batch_size=self.block)
+        return _tree.widened(jax.lax.map(one, self.inputs, batch_size=self.block))
 
 
 class _Classes(NamedTuple):
@@ -108,6 +114,8 @@ def collected(run: Run) -> Prediction | Regression:
     if names not in (_CLASS_NAMES, _NUMBER_NAMES) or not run.ok.any():
         raise InputError("this run has collected no prediction: sample with collect=ewsg.prediction.Predictive(...)")
     number = int(kept["draws"][0])
+    if number == 0:
+        raise InputError("this run has kept no draw to predict from: run longer, or lower thin= or discard=")
     mean, variance = (np.asarray(kept[name], np.float64)[run.ok] for name in ("mean", "variance"))
     if names == _CLASS_NAMES:
         return Prediction.of_chains(mean, variance, number)

@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .. import modules
 from .._component import check_positive
-from .._types import Batch, Position
-from ..errors import InputError, unknown
+from .._types import Position
+from ..errors import InputError, first_line, unknown
 
 Kind = Literal["binary", "classes", "regression"]
 Noise = float | Callable[[Position], Any] | None
@@ -61,7 +62,7 @@ class Reading:
             raise
         except Exception as error:
             raise InputError(
-                f"function(params, input) failed for one input, a row of `inputs`: {str(error).splitlines()[0]}"
+                f"function(params, input) failed for one input, a row of `inputs`: {first_line(error)}"
             ) from error
         kind = _kind(output, self.kind)
         self._check_noise(params, output, kind)
@@ -91,7 +92,7 @@ class Reading:
             try:
                 shape = jnp.shape(jax.eval_shape(self.noise, params))
             except Exception as error:
-                raise InputError(f"noise(params) failed: {str(error).splitlines()[0]}") from error
+                raise InputError(f"noise(params) failed: {first_line(error)}") from error
             if shape not in ((), (1,)):
                 raise InputError(f"noise(params) must return one number, the sd of y, not shape {shape}")
 
@@ -101,9 +102,19 @@ def reading(function: Any, kind: Kind | None, noise: Noise, draws: Position | No
     if kind is not None and kind not in _NEEDS:
         raise unknown("kind of prediction", kind, _NEEDS)
     if noise is not None and not callable(noise):
-        check_positive("predict", "noise", noise)
-        noise = float(noise)
+        noise = _one_number(noise)
     return Reading(_function(function, draws), kind, noise)
+
+
+def _one_number(noise: Any) -> float:
+    """The sd of y, given as a number."""
+    if isinstance(noise, list | tuple) or np.ndim(noise):
+        raise InputError(
+            "noise must be one number, the sd of y, or a function of the parameters that returns it, not an array: "
+            "where the sd depends on the input, let function return (mean, log sd)"
+        )
+    check_positive("predict", "noise", noise)
+    return float(noise)
 
 
 def _function(given: Any, draws: Position | None) -> Callable[[Position, Any], Any]:
@@ -173,16 +184,3 @@ def _shape(output: Any) -> str:
     if isinstance(output, dict):
         return f"a dict with the names {', '.join(map(str, output)) or 'none'}"
     return f"a {type(output).__name__} of shapes {', '.join(str(leaf.shape) for leaf in jax.tree.leaves(output))}"
-
-
-def check_rows(inputs: Batch) -> int:
-    """The number of rows, equal in all arrays of `inputs`."""
-    leaves = jax.tree.leaves(inputs)
-    if not leaves or not all(getattr(leaf, "ndim", 0) for leaf in leaves):
-        raise InputError("inputs must be an array, or a pytree of arrays, with one row per input: use np.asarray")
-    counts = {leaf.shape[0] for leaf in leaves}
-    if len(counts) > 1:
-        raise InputError(f"the arrays of inputs differ in their number of rows: {', '.join(map(str, sorted(counts)))}")
-    if counts == {0}:
-        raise InputError("inputs has no rows: give at least one")
-    return counts.pop()

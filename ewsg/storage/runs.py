@@ -9,13 +9,13 @@ import numpy as np
 from .. import _atomic
 from .._component import describe
 from .._types import Position
-from ..collect import AbstractCollector, Draws
+from ..collect import AbstractCollector, Draws, Moments, MomentsSummary
 from ..errors import FileFormatError, InputError
 from ..result import Run, RunCost, SavedChains
 from ..sampler import AbstractSampler
 from . import archive, header as headers
 from .chains import restore
-from .trees import StoredTree, flatten, store
+from .trees import Form, StoredTree, flatten, store
 
 
 class SavedRun(NamedTuple):
@@ -87,6 +87,8 @@ def _read(path: str | os.PathLike, like: Position | None) -> tuple[dict[str, Any
     }
     if like is not None:
         built |= _shaped(trees, like, whole=header["settings"]["collect"] == describe(Draws()))
+    if header["settings"]["collect"] == describe(Moments()):
+        built["collected"] = _moments(trees, like) or built["collected"]
     fingerprint = dict(header["fingerprint"])
     if built["position"] is not None:
         fingerprint["position"] = built["position"]
@@ -135,7 +137,7 @@ def _take_apart(run: Run) -> dict[str, StoredTree | None]:
     if isinstance(chains, SavedChains):
         whole = {"draws": run.draws, "collected": run.collected, "position": position}
         for name, form in chains.forms.items():
-            leaves = None if form.is_plain() or name not in whole else form.arrange(whole[name])
+            leaves = None if form.is_plain() or name not in whole else _arranged(chains.forms, name, whole[name])
             if leaves is not None:
                 trees[name] = StoredTree(form, [np.asarray(leaf) for leaf in leaves])
     return trees
@@ -163,6 +165,26 @@ def _shaped(trees: dict[str, StoredTree | None], like: Position, *, whole: bool)
     if whole and draws is not None and draws.form.paths == position.form.paths:
         shaped["draws"] = structure.unflatten(draws.leaves)
     return shaped
+
+
+def _moments(trees: dict[str, StoredTree | None], like: Position | None) -> MomentsSummary | None:
+    """Mean and variance, each in the structure of the position; None if the file does not hold just these."""
+    position, collected = trees["position"], trees["collected"]
+    if position is None or collected is None:
+        return None
+    paths, half = position.form.paths, len(position.form.paths)
+    if collected.form.paths != [f".{field}{path}" for field in MomentsSummary._fields for path in paths]:
+        return None
+    build = position.form.build if like is None else jax.tree.structure(like).unflatten
+    return MomentsSummary(build(collected.leaves[:half]), build(collected.leaves[half:]))
+
+
+def _arranged(forms: dict[str, Form], name: str, tree: Any) -> list[Any] | None:
+    """The leaves of a tree that `load` gave, in the order of its file; None if it has another structure since."""
+    if not isinstance(tree, MomentsSummary) or "position" not in forms:
+        return forms[name].arrange(tree)
+    parts = [forms["position"].arrange(part) for part in tree]
+    return None if None in parts else [leaf for part in parts for leaf in part or ()]
 
 
 def _canonical(leaf: Any) -> np.dtype:
