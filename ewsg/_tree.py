@@ -18,12 +18,22 @@ _FEW, _HALVINGS = 4096, 5
 
 def add_scaled(tree: Position, scale: Scalar, other: Position) -> Position:
     """tree + scale · other."""
-    return jax.tree.map(lambda a, b: a + scale * b, tree, other)
+    return jax.tree.map(lambda a, b: a + as_dtype(scale, b.dtype) * b, tree, other)
 
 
 def scaled(scale: Scalar, tree: Position) -> Position:
     """scale · tree."""
-    return jax.tree.map(lambda a: scale * a, tree)
+    return jax.tree.map(lambda a: as_dtype(scale, a.dtype) * a, tree)
+
+
+def as_dtype(scale: Scalar, dtype: Any) -> Scalar:
+    """A scalar in the dtype of what it is to multiply; Python's numbers need no cast."""
+    return scale.astype(dtype) if isinstance(scale, jax.Array) else scale
+
+
+def divisor(value: Scalar) -> Scalar:
+    """`value`, or 1 where it is 0: for quotients that are to be 0 where their numerator and `value` both are."""
+    return jnp.where(value == 0, 1.0, value)
 
 
 def subtract(tree: Position, other: Position) -> Position:
@@ -100,13 +110,9 @@ def combined(scale: Scalar, tree: Position, other_scale: Scalar, other: Position
 
     def add(a: Array, b: Array) -> Array:
         wide = wide_dtype(a)
-        return (_as(scale, wide) * a.astype(wide) + _as(other_scale, wide) * b.astype(wide)).astype(a.dtype)
+        return (as_dtype(scale, wide) * a.astype(wide) + as_dtype(other_scale, wide) * b.astype(wide)).astype(a.dtype)
 
     return jax.tree.map(add, tree, other)
-
-
-def _as(scale: Scalar, dtype: Any) -> Scalar:
-    return scale.astype(dtype) if isinstance(scale, jax.Array) else scale
 
 
 def cast_like(tree: Position, example: Position) -> Position:

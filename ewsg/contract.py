@@ -47,7 +47,7 @@ class Kick(NamedTuple):
 
     def whiten(self, force: Position) -> Position:
         """The force's part of the update in units of the injected noise: (h / noise_scale) √P · force."""
-        return _tree.scaled(self.step_size / self.noise_scale, self.times_root(force))
+        return _tree.scaled(self.step_size / _tree.divisor(self.noise_scale), self.times_root(force))
 
     def times_root(self, tree: Position) -> Position:
         """√P · tree: a force in the coordinates where P = I, or an update back from them."""

@@ -126,7 +126,8 @@ class Sampler(AbstractSampler):
         h, noise_scale = self.integrator.scales(state.step)
         position, metric = state.phase.position, self.integrator.metric(state.phase, state.step)
         trace = self.estimator.noise_trace(key, self.target, position, state.estimator, metric)
-        return h**2 * trace / (noise_scale**2 * _tree.size(position))
+        heat = h**2 / (_tree.divisor(noise_scale) ** 2 * _tree.size(position))
+        return _tree.as_dtype(heat, jnp.result_type(trace)) * trace
 
     def probe_cost(self) -> int:
         return self.estimator.probe_cost(self.target.num_data)
@@ -177,6 +178,7 @@ def check_parts(target: Any, estimator: Any, integrator: Any) -> None:
 def _check_role(name: str, part: Any, role: type) -> None:
     if not isinstance(part, role):
         kind = role.__name__.removeprefix("Abstract").lower()
-        raise InputError(
-            f"{name} must be an ewsg {kind}, not {part!r}: see the modules ewsg.estimators and integrators"
-        )
+        advice = "make one with ewsg.Target(log_likelihood, log_prior, data)"
+        if role is not Target:
+            advice = f"see the module ewsg.{kind}s"
+        raise InputError(f"{name} must be an ewsg {kind}, not {part!r}: {advice}")

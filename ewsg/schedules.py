@@ -64,8 +64,8 @@ def check_schedule(owner: str, step_size: Scalar | Schedule) -> None:
 
 
 def at(step_size: Scalar | Schedule, step: Int[Array, ""]) -> Scalar:
-    """The step size at a step, constant or scheduled."""
-    return step_size(step) if callable(step_size) else step_size
+    """The step size at a step, constant or scheduled; a schedule's has whatever floating-point dtype it likes."""
+    return jnp.asarray(step_size(step)) if callable(step_size) else step_size
 
 
 def scale(step_size: Scalar | Schedule, factor: float) -> Scalar | Schedule:

@@ -198,6 +198,53 @@ def test_a_schedule_is_a_step_size_per_step(integrator):
     assert np.abs(found[1] - moved(same)[1]).max() > 1e-3
 
 
+NESTED = {
+    f"SVRG({name})": ewsg.SVRG(part, 2)
+    for name, part in ESTIMATORS.items()
+    if getattr(part, "rule", None) == "sequential" or name == "CovarianceFriction"
+}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS | NESTED)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_schedule_leaves_the_dtypes_of_a_state_alone(estimator, dtype):
+    """Parameters narrower than a schedule's value, float64 or float32, stay so, and so do forces; nothing is run."""
+    part = (ESTIMATORS | NESTED)[estimator]
+    with jax.enable_x64(dtype == "float32"), jax.disable_jit(False), jax.numpy_dtype_promotion("strict"):
+        target, start = potential(HERE, dtype), START.astype(dtype)
+        prepared = jax.tree.map(lambda leaf: leaf, part.prepare(target)[0])
+        for integrator in INTEGRATORS:
+            if not plain(integrator) and estimator != "Uniform":
+                continue
+            move = dataclasses.replace(INTEGRATORS[integrator], step_size=ewsg.schedules.Polynomial(H))
+            try:
+                part.check(N, move.has_momentum)
+            except InputError:
+                continue
+            sampler = ewsg.sampler.Sampler(target, prepared, move.in_sum_units(N))
+            before = jax.eval_shape(sampler.init, jax.random.key(0), start)
+            after, info = jax.eval_shape(sampler.step, jax.random.key(1), before)
+            assert jax.tree.structure(before) == jax.tree.structure(after), integrator
+            assert jax.tree.leaves(before) == jax.tree.leaves(after), integrator
+            assert info.force.dtype == info.evaluated_at.dtype == dtype, integrator
+            assert jax.eval_shape(sampler.noise_ratio, jax.random.key(2), before).shape == ()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_step_of_size_zero_goes_nowhere(estimator):
+    """As the first of a linear warm-up: the position stays, and no force, state or stat is NaN."""
+    for integrator in INTEGRATORS:
+        if refusal(estimator, integrator) or not (plain(integrator) and (plain(estimator) or integrator in FEW)):
+            continue
+        move = dataclasses.replace(INTEGRATORS[integrator], step_size=lambda t: H * t.astype(float))
+        sampler = ewsg.compose(potential(HERE), ESTIMATORS[estimator], move)
+        state = sampler.init(jax.random.key(0), START)
+        after, info = sampler.step(jax.random.key(1), state)
+        np.testing.assert_array_equal(after.phase.position, START)
+        assert not any(np.isnan(leaf).any() for leaf in jax.tree.leaves((after, info))), integrator
+        assert not np.isnan(sampler.noise_ratio(jax.random.key(2), state)), integrator
+
+
 def accepting(part: str) -> str:
     """An integrator that the estimator is not refused with."""
     return next(name for name in FEW if refusal(part, name) is None)

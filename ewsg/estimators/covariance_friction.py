@@ -178,7 +178,8 @@ class CovarianceFriction(AbstractEstimator):
         root = None if kick.metric is None else jnp.sqrt(ravel_pytree(kick.metric)[0])
         factor = kick.factor if self.factor is None else self.factor
         scale = factor * self.noise_factor(target.num_data) * kick.step_size / (2 * kick.temperature)
-        ceiling = None if self.bound is None else self.bound / kick.step_size
+        scale = _tree.as_dtype(scale, momentum.dtype)
+        ceiling = None if self.bound is None else _tree.as_dtype(self.bound / kick.step_size, momentum.dtype)
         stats, gradients = dict(info.stats), self.cost(target.num_data).datum_gradients
         assert info.indices is not None
         if self.mode == "svrg":

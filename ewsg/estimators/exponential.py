@@ -127,9 +127,10 @@ class Exponential(AbstractMinibatch):
         if self.x == "noise":
             return kick.noise
         if self.x == "momentum":
-            return _tree.scaled(1 / kick.noise_scale, kick.over_root(kick.decay))
+            return _tree.scaled(1 / _tree.divisor(kick.noise_scale), kick.over_root(kick.decay))
         if self.x == "next_zero":
-            return _tree.scaled(1 / kick.noise_scale, kick.over_root(_tree.subtract(kick.decay, kick.momentum)))
+            ahead = kick.over_root(_tree.subtract(kick.decay, kick.momentum))
+            return _tree.scaled(1 / _tree.divisor(kick.noise_scale), ahead)
         return _tree.full_like(kick.position, 1.0 if self.x == "one" else 0.0)
 
     def _run_chain(

@@ -87,8 +87,9 @@ class Paired(AbstractMinibatch):
         held = target.hold(drawn)
         along = held.directional(kick.position, drawn, kick.times_root(reference))
         first, second = jnp.split(along, 2)
-        tilt = kick.step_size * (first - second) / (2 * self.batch_size * variance)
-        lean = self._factor(kick, target.num_data) * tilt
+        h, over = (_tree.as_dtype(number, along.dtype) for number in (kick.step_size, 2 * self.batch_size * variance))
+        tilt = h * (first - second) / over
+        lean = _tree.as_dtype(self._factor(kick, target.num_data), tilt.dtype) * tilt
         if self.rule == "select":
             threshold = _random.uniform(_random.fold(key, 1), tilt.shape, tilt.dtype)
             take_second = threshold < choice_probability(lean)
@@ -129,8 +130,11 @@ class Paired(AbstractMinibatch):
         start, unravel = ravel_pytree(reference)
         each = target.forces(kick.position, drawn)
         forces = jax.vmap(lambda force: ravel_pytree(kick.times_root(force))[0])(each)
-        factor = self._factor(kick, target.num_data)
-        first, second = jnp.split(forces * (kick.step_size / (2 * self.batch_size)), 2)
+        h, variance, factor = (
+            _tree.as_dtype(number, forces.dtype)
+            for number in (kick.step_size, variance, self._factor(kick, target.num_data))
+        )
+        first, second = jnp.split(forces * (h / (2 * self.batch_size)), 2)
 
         def tilt_pair(r, pair):
             one, other = pair
@@ -140,7 +144,7 @@ class Paired(AbstractMinibatch):
             return r - friction_share(q, factor) * along * v + (one + other), along
 
         end, tilt = jax.lax.scan(tilt_pair, start, (first, second))
-        return kick.over_root(unravel((end - start) / kick.step_size)), tilt
+        return kick.over_root(unravel((end - start) / _tree.divisor(h))), tilt
 
 
 def choice_probability(tilt: Float[Array, " b"]) -> Float[Array, " b"]:
@@ -149,10 +153,13 @@ def choice_probability(tilt: Float[Array, " b"]) -> Float[Array, " b"]:
 
 
 def _reference(kick: Kick) -> tuple[Position, Scalar]:
-    """What the pairs are tilted against where P = I, and its variance: the momentum, or the injected noise."""
+    """What the pairs are tilted against where P = I, and its variance: the momentum, or the injected noise.
+
+    A step of size 0 injects none; as the tilt is then 0, any variance will do.
+    """
     if kick.momentum is not None:
         return kick.over_root(kick.momentum), kick.temperature
-    return _tree.scaled(kick.noise_scale, kick.noise), kick.noise_scale**2
+    return _tree.scaled(kick.noise_scale, kick.noise), _tree.divisor(kick.noise_scale) ** 2
 
 
 def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:

@@ -104,9 +104,9 @@ class Preconditioned(AbstractIntegrator):
             slope = jax.tree.map(lambda g, u, c: weight * g * u * c / self._size(), mean, signs, change)
             gamma = jax.tree.map(_gamma, metric, second, slope)
             drift = _tree.add_scaled(drift, self.temperature, gamma)
-        moved = jax.tree.map(
-            lambda x, f, p, xi: x + h * f + noise_scale * jnp.sqrt(p) * xi, position, drift, metric, noise
-        )
+        roots = _tree.scaled(noise_scale, jax.tree.map(jnp.sqrt, metric))
+        moved = _tree.add_scaled(position, h, drift)
+        moved = jax.tree.map(lambda x, root, xi: x + root * xi, moved, roots, noise)
         return PreconditionedPhase(moved, None, second), estimator_state, StepInfo(position, force, info)
 
     def scales(self, step: Int[Array, ""]) -> Scales:

@@ -84,9 +84,9 @@ class Thermostat(AbstractIntegrator):
         position, momentum, thermostat = phase
         noise = _random.normal_like(key_noise, position)
         if self.per_coordinate:
-            decay = jax.tree.map(lambda xi, r: h * xi * r, thermostat, momentum)
+            decay = jax.tree.map(lambda xi, r: _tree.as_dtype(h, xi.dtype) * xi * r, thermostat, momentum)
         else:
-            decay = _tree.scaled(h * thermostat, momentum)
+            decay = _tree.scaled(_tree.as_dtype(h, thermostat.dtype) * thermostat, momentum)
         kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature, step)
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
         kicked = _tree.add_scaled(_tree.subtract(momentum, decay), h, force)
@@ -99,8 +99,10 @@ class Thermostat(AbstractIntegrator):
     def _regulated(self, thermostat: Position, momentum: Position, rate: Scalar) -> Position:
         """ξ', from what the new momentum has over T."""
         if self.per_coordinate:
-            return jax.tree.map(lambda xi, r: xi + rate * (r**2 - self.temperature), thermostat, momentum)
-        return thermostat + rate * (_tree.dot(momentum, momentum) / _tree.size(momentum) - self.temperature)
+            excess = jax.tree.map(lambda r: r**2 - self.temperature, momentum)
+        else:
+            excess = _tree.dot(momentum, momentum) / _tree.size(momentum) - self.temperature
+        return _tree.add_scaled(thermostat, rate, excess)
 
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)

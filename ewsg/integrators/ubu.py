@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
@@ -63,7 +62,7 @@ class UBU(AbstractIntegrator):
             noise_scale=noise_scale,
             temperature=self.temperature,
             step=step,
-            factor=1 / (2 - x / jnp.expm1(x)),
+            factor=1 / (2 - jnp.where(x == 0, 1.0, x / _tree.divisor(jnp.expm1(x)))),
         )
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
         kicked = Phase(position, _tree.add_scaled(momentum, h, force))
@@ -80,14 +79,9 @@ class UBU(AbstractIntegrator):
         own = root / gamma * jnp.sqrt(_residual(x))
         first = _random.normal_like(key_momentum, phase.position)
         second = _random.normal_like(key_position, phase.position)
-        position = jax.tree.map(
-            lambda theta, r, a, b: theta + decayed / gamma * r + shared * a + own * b,
-            phase.position,
-            phase.momentum,
-            first,
-            second,
-        )
-        return Phase(position, jax.tree.map(lambda r, a: (1 - decayed) * r + sd_momentum * a, phase.momentum, first))
+        drifted = _tree.add_scaled(phase.position, decayed / gamma, phase.momentum)
+        position = _tree.add_scaled(_tree.add_scaled(drifted, shared, first), own, second)
+        return Phase(position, _tree.add_scaled(_tree.scaled(1 - decayed, phase.momentum), sd_momentum, first))
 
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)
