@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test test-all test-types test-x64 test-slow doctor guard bench lint types readme dist wheel constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ test-x64: $(VENV)/.installed  ## run the quick tests in float64
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
+
+slow-list: $(VENV)/.installed  ## measure every test, and list those of more than 2 CPU seconds in tests/slow.txt
+	rm -f build/cpu.txt && mkdir -p build
+	$(PYTEST) --measure $(abspath build/cpu.txt)
+	awk '$$1 > 2 { sub(/^[^ ]+ /, ""); print }' build/cpu.txt | LC_ALL=C sort > tests/slow.txt
 
 test-slow: $(VENV)/.installed  ## run only what `make test` leaves out of `make test-all`
 	$(PYTEST) -m slow

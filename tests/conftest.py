@@ -2,6 +2,7 @@
 
 import gc
 import os
+import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -28,6 +29,28 @@ if not os.environ.get("EWSG_DATA"):
 jax.config.update("jax_numpy_dtype_promotion", "standard" if jax.config.jax_enable_x64 else "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--measure", metavar="FILE", help="append the CPU seconds of every test to a file")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `slow.txt` lists: the tests that took too long when they were last measured (`make slow-list`)."""
+    listed = set((_TESTS / "slow.txt").read_text().splitlines())
+    for item in items:
+        if item.nodeid.removeprefix("tests/") in listed:
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    path, began = item.config.getoption("--measure"), time.process_time()
+    result = yield
+    if path:
+        with open(path, "a") as file:
+            file.write(f"{time.process_time() - began:.2f} {item.nodeid.removeprefix('tests/')}\n")
+    return result
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _tree, cli, experiments, sampling
+from ewsg import _driver, _tree, cli, experiments
 from ewsg.experiments import base, bnn_cnn, bnn_m, bnn_mlp, claims, networks, networks_report, report, running
 from ewsg.modules import parameters
 from ewsg.outputs import Folder
@@ -248,4 +248,4 @@ def test_products_of_the_cnn_are_large_and_those_of_the_mlp_are_not():
     for (module, images), expected in ((small, False), (large, True)):
         target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))
         size = target.datum_bytes(parameters(module))
-        assert (size > sampling._LARGE_DATUM) is expected
+        assert (size > _driver._LARGE_DATUM) is expected
