@@ -115,7 +115,7 @@ def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
     return Estimates(table, total, worst, still)
 
 
-def _worst(names: Sequence[str], rhat: np.ndarray, ess: np.ndarray) -> Worst | None:
+def _worst(names: Sequence[str] | np.ndarray, rhat: np.ndarray, ess: np.ndarray) -> Worst | None:
     """The entry with the largest R-hat; NaN never is."""
     if np.all(np.isnan(rhat)):
         return None
