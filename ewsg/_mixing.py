@@ -26,7 +26,8 @@ def mixing(values: Chains) -> Mixing:
     if chains == 0 or draws < _FEWEST_DRAWS:
         return Mixing(np.full(number, np.nan), np.full(number, np.nan))
     last = np.moveaxis(values, 0, 2)
-    return Mixing(statistic("ess", last), statistic("rhat", last))
+    rhat = statistic("rhat", last)
+    return Mixing(statistic("ess", last), np.where(rhat > 1 / _ROUNDING, np.inf, rhat))
 
 
 def screen(values: Chains) -> Each:
