@@ -150,15 +150,35 @@ def _import_rooms() -> None:
         importlib.import_module(f".{room}", _PACKAGE)
 
 
-def check_positive(owner: str, name: str, value: Any, *, zero: bool = False) -> None:
-    """Refuse a real setting that is not finite and positive (or zero, where allowed); traced values pass."""
-    if isinstance(value, jax.core.Tracer):
-        return
-    if isinstance(value, bool | str) or not np.issubdtype(np.asarray(value).dtype, np.number):
+def check_positive(owner: str, name: str, value: Any, *, zero: bool = False, array: bool = False) -> None:
+    """Refuse a real setting that is not finite and positive (or zero, where allowed), or an array unless allowed.
+
+    Of traced values only the shape is looked at.
+    """
+    numbers = _as_numbers(value)
+    if numbers is None:
         raise InputError(f"{owner}: {name} must be a number, not {value!r}")
-    array = np.asarray(value)
-    if not np.all(np.isfinite(array)) or np.any(array < 0) or (not zero and np.any(array == 0)):
+    if numbers.ndim and not array:
+        raise InputError(
+            f"{owner}: {name} must be one number, not an array of shape {numbers.shape}: for several values run one "
+            "chain each, or jax.vmap over them"
+        )
+    if isinstance(numbers, jax.core.Tracer):
+        return
+    if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or (not zero and np.any(numbers == 0)):
         raise InputError(f"{owner}: {name} must be {'zero or ' if zero else ''}positive and finite, not {value!r}")
+
+
+def _as_numbers(value: Any) -> Any:
+    """A traced value itself, an array of any other real numbers, None of what is neither."""
+    if isinstance(value, jax.core.Tracer):
+        return value
+    try:
+        array = np.asarray(value)
+    except Exception:  # an object of any class may fail here in its own way, as lists of different lengths do
+        return None
+    is_real = jax.numpy.issubdtype(array.dtype, np.integer) or jax.numpy.issubdtype(array.dtype, np.floating)
+    return array if is_real else None
 
 
 def check_count(owner: str, name: str, value: Any, minimum: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from ._component import Component, as_module, check_positive
-from ._settings import check_settings, plain
+from ._settings import plain
 from ._types import Scalar, Schedule
 from .errors import InputError
 
@@ -22,7 +22,6 @@ class Polynomial(Component):
     power: float = eqx.field(default=1 / 3, converter=plain)
 
     def __check_init__(self):
-        check_settings(self)
         check_positive("Polynomial", "initial", self.initial)
         check_positive("Polynomial", "delay", self.delay)
         check_positive("Polynomial", "power", self.power, zero=True)
@@ -47,7 +46,7 @@ def as_step_size(step_size: Any) -> Scalar | Schedule:
 
 
 def check_schedule(owner: str, step_size: Scalar | Schedule) -> None:
-    """Refuse a schedule that gives no step size at step 0: one real number, finite and not negative."""
+    """Refuse a schedule that cannot be compiled, or whose step 0 is not one real number, finite and not negative."""
     if not callable(step_size):
         return
     rule = f"{owner}: step_size is a function and must return one real number for a step counter"
@@ -61,6 +60,13 @@ def check_schedule(owner: str, step_size: Scalar | Schedule) -> None:
         given = f"an array of shape {first.shape} and {first.dtype}" if is_array else repr(first)
         raise InputError(f"{rule}, such as 0.01; at step 0 it returned {given}")
     check_positive(owner, "step_size at step 0", first, zero=True)
+    try:
+        jax.eval_shape(step_size, jax.ShapeDtypeStruct((), jnp.int32))
+    except Exception as error:
+        raise InputError(
+            f"{rule}; it cannot be compiled ({type(error).__name__}): use jnp.where in place of if, index a jnp.array "
+            "in place of a list, or take an optax schedule"
+        ) from error
 
 
 def at(step_size: Scalar | Schedule, step: Int[Array, ""]) -> Scalar:

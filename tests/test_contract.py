@@ -6,11 +6,12 @@ same chain through the view: a metric with coordinates to match, a temperature w
 taken one primitive at a time, as one compiled program per pair would cost minutes.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import components
@@ -98,7 +99,7 @@ class Curve(AbstractLikelihood):
         return jnp.stack([slope[0] * (jnp.tanh(z[0] - x) - y * residual), slope[1] * residual], axis=1)
 
     def gradient(self, params, batch, weights):
-        return weights @ self.gradients(params, batch)
+        return (weights @ self.gradients(params, batch).astype(weights.dtype)).astype(params.dtype)
 
     def directional(self, params, batch, direction):
         return self.gradients(params, batch) @ direction
@@ -205,44 +206,52 @@ NESTED = {
 }
 
 
+def samplers(estimator: str, integrators: Iterable[str], step_size: Any, dtype=jnp.float32) -> dict[str, Any]:
+    """The estimator, prepared once, with those of the integrators that it is not refused with."""
+    part, target, found = (ESTIMATORS | NESTED)[estimator], potential(HERE, dtype), {}
+    if getattr(part, "anchor", None) is not None:
+        part = dataclasses.replace(part, anchor=part.anchor.astype(dtype))
+    prepared, _ = part.prepare(target)
+    for integrator in integrators:
+        with contextlib.suppress(InputError):
+            part.check(N, INTEGRATORS[integrator].has_momentum)
+            move = dataclasses.replace(INTEGRATORS[integrator], step_size=step_size)
+            found[integrator] = ewsg.sampler.Sampler(target, prepared, move.in_sum_units(N))
+    return found
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS | NESTED)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_schedule_leaves_the_dtypes_of_a_state_alone(estimator, dtype):
     """Parameters narrower than a schedule's value, float64 or float32, stay so, and so do forces; nothing is run."""
-    part = (ESTIMATORS | NESTED)[estimator]
     with jax.enable_x64(dtype == "float32"), jax.disable_jit(False), jax.numpy_dtype_promotion("strict"):
-        target, start = potential(HERE, dtype), START.astype(dtype)
-        prepared = jax.tree.map(lambda leaf: leaf, part.prepare(target)[0])
-        for integrator in INTEGRATORS:
-            if not plain(integrator) and estimator != "Uniform":
-                continue
-            move = dataclasses.replace(INTEGRATORS[integrator], step_size=ewsg.schedules.Polynomial(H))
-            try:
-                part.check(N, move.has_momentum)
-            except InputError:
-                continue
-            sampler = ewsg.sampler.Sampler(target, prepared, move.in_sum_units(N))
-            before = jax.eval_shape(sampler.init, jax.random.key(0), start)
+        for name, sampler in samplers(estimator, INTEGRATORS, ewsg.schedules.Polynomial(H), dtype).items():
+            before = jax.eval_shape(sampler.init, jax.random.key(0), START.astype(dtype))
             after, info = jax.eval_shape(sampler.step, jax.random.key(1), before)
-            assert jax.tree.structure(before) == jax.tree.structure(after), integrator
-            assert jax.tree.leaves(before) == jax.tree.leaves(after), integrator
-            assert info.force.dtype == info.evaluated_at.dtype == dtype, integrator
+            assert jax.tree.structure(before) == jax.tree.structure(after), name
+            assert jax.tree.leaves(before) == jax.tree.leaves(after), name
+            assert info.force.dtype == info.evaluated_at.dtype == dtype, name
             assert jax.eval_shape(sampler.noise_ratio, jax.random.key(2), before).shape == ()
+
+
+def warm_up(step):
+    return H * step.astype(float)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_step_of_size_zero_goes_nowhere(estimator):
     """As the first of a linear warm-up: the position stays, and no force, state or stat is NaN."""
-    for integrator in INTEGRATORS:
-        if refusal(estimator, integrator) or not (plain(integrator) and (plain(estimator) or integrator in FEW)):
-            continue
-        move = dataclasses.replace(INTEGRATORS[integrator], step_size=lambda t: H * t.astype(float))
-        sampler = ewsg.compose(potential(HERE), ESTIMATORS[estimator], move)
-        state = sampler.init(jax.random.key(0), START)
-        after, info = sampler.step(jax.random.key(1), state)
+    some = INTEGRATORS if estimator == "Uniform" else ("UBU", "Preconditioned")
+    for name, sampler in samplers(estimator, some, warm_up).items():
+        after, info = sampler.step(jax.random.key(1), sampler.init(jax.random.key(0), START))
         np.testing.assert_array_equal(after.phase.position, START)
-        assert not any(np.isnan(leaf).any() for leaf in jax.tree.leaves((after, info))), integrator
-        assert not np.isnan(sampler.noise_ratio(jax.random.key(2), state)), integrator
+        assert not any(np.isnan(leaf).any() for leaf in jax.tree.leaves((after, info))), name
+
+
+def test_a_step_of_size_zero_has_no_noise_and_the_factor_of_its_limit():
+    for sampler in samplers("Paired", ("Overdamped", "UBU"), warm_up).values():
+        assert sampler.noise_ratio(jax.random.key(2), sampler.init(jax.random.key(0), START)) == 0
+    assert chain(HERE, ewsg.Full(), lambda t: ewsg.UBU(warm_up, 1.0), 1)[0].kick.factor == 1
 
 
 def accepting(part: str) -> str:

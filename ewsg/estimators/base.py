@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from .. import _random
 from .._component import Component, check_count
-from .._settings import check_settings
+from .._settings import check_flags
 from .._types import Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, Kick
 from ..errors import InputError
@@ -28,7 +28,7 @@ class AbstractEstimator(Component):
     """
 
     def __check_init__(self):
-        check_settings(self)
+        check_flags(self)
 
     def prepare(self, target: Target) -> tuple["AbstractEstimator", Cost]:
         """Work done once for all chains before the first step (a mode search, a clustering), and what it cost."""

@@ -12,7 +12,7 @@ from jaxtyping import Array, Int
 
 from .. import _random, _tree, schedules
 from .._component import Component, check_choice, check_positive
-from .._settings import check_settings
+from .._settings import check_flags
 from .._types import Key, Position, Scalar, Schedule
 from ..contract import EstimateInfo, Kick, Scales, StepInfo
 from ..errors import InputError
@@ -49,7 +49,7 @@ class AbstractIntegrator(Component):
         units: eqx.AbstractVar[str]
 
     def __check_init__(self: Any):
-        check_settings(self)
+        check_flags(self)
         if not callable(self.step_size):
             check_positive(type(self).__name__, "step_size", self.step_size)
         check_positive(type(self).__name__, "temperature", self.temperature)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import _random, _tree
 from .._accumulate import Compensated
 from .._component import check_count, check_positive
+from .._settings import plain
 from .._types import Batch, Indices, Key, Position, Scalar
 from ..contract import Cost, EstimateInfo, StepInfo
 from ..errors import InputError
@@ -19,7 +20,6 @@ from ..integrators.base import Phase
 from ..sampler import AbstractKernel, AbstractSampler, SamplerState
 from ..target import Target
 from ._check import check_bound
-from ._counts import plain
 from ._table import Table
 from .bounds import AbstractBound
 

@@ -12,12 +12,12 @@ from jaxtyping import Array, Float, Int
 
 from .. import _loop, _random, _tree
 from .._component import check_count, check_positive
+from .._settings import plain
 from .._types import Key, Position, Scalar
 from ..contract import Cost
 from ..errors import InputError, first_line
 from ..target import Target, check_start
 from ._blackjax import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
-from ._counts import plain
 
 _MOST_GRADIENTS = 2**32
 
@@ -55,7 +55,7 @@ class NUTS(AbstractFullKernel):
         check_count("NUTS", "max_depth", self.max_depth, 1)
         check_count("NUTS", "warmup_gradients", self.warmup_gradients, 0)
         if self.inverse_mass_matrix is not None and np.ndim(self.inverse_mass_matrix) == 1:
-            check_positive("NUTS", "inverse_mass_matrix", self.inverse_mass_matrix)
+            check_positive("NUTS", "inverse_mass_matrix", self.inverse_mass_matrix, array=True)
 
     def bind(self, target: Target) -> FullSampler:
         if target.num_data * 2**self.max_depth >= _MOST_GRADIENTS:

@@ -42,7 +42,7 @@ class RandomWalk(AbstractFullKernel):
     temperature: float = 1.0
 
     def __check_init__(self):
-        check_positive("RandomWalk", "step_size", self.step_size)
+        check_positive("RandomWalk", "step_size", self.step_size, array=True)
 
     def first(self, log_density: Callable, position: Position) -> Array:
         return log_density(position)

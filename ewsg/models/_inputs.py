@@ -9,8 +9,6 @@ from jaxtyping import Array, Float, Shaped
 from numpy.typing import ArrayLike
 
 from .. import _arrays, _memory
-from .._component import check_positive
-from .._types import Scalar
 from ..errors import InputError
 
 
@@ -48,13 +46,6 @@ def refuse(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.n
     if np.any(is_bad):
         row = int(np.argmax(is_bad))
         raise InputError(f"{owner}: {name} must be {rule}, not {values[row].item()!r} (row {row})")
-
-
-def check_number(owner: str, name: str, value: Scalar, *, zero: bool = False) -> None:
-    """Refuse what is not one positive number (or zero, where allowed); traced scalars pass."""
-    check_positive(owner, name, value, zero=zero)
-    if np.ndim(value) != 0:
-        raise InputError(f"{owner}: {name} must be one number, not an array of shape {np.shape(value)}")
 
 
 def with_intercept(features: ArrayLike) -> Float[np.ndarray, "n columns"]:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 from numpy.typing import ArrayLike
 
+from .._component import check_positive
 from .._types import Batch, Scalar
 from ..likelihood import AbstractLikelihood
 from ..target import Target
@@ -33,7 +34,7 @@ class Linear(AbstractLikelihood):
     noise_scale: Scalar
 
     def __check_init__(self):
-        _inputs.check_number("Linear", "noise_scale", self.noise_scale)
+        check_positive("Linear", "noise_scale", self.noise_scale)
 
     def __call__(self, params: Vector, datum: Batch) -> Real:
         return _log_density(params, self._log_scale(params), datum)
@@ -139,7 +140,7 @@ def linear(
     data = {"features": rows, "responses": _inputs.cast("linear", "responses", responses, rows.dtype)}
     if noise_scale is None:
         return Target(LinearUnknownScale(), _CoefficientPrior(prior), data)
-    _inputs.check_number("linear", "noise_scale", noise_scale)
+    check_positive("linear", "noise_scale", noise_scale)
     return Target(Linear(noise_scale), prior, data)
 
 

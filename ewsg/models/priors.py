@@ -4,10 +4,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .. import _tree
+from .._component import check_positive
 from .._types import Position, Scalar
 from ..errors import InputError
 from ..target import flat
-from ._inputs import check_number
 from ._shapes import Real
 
 __all__ = ["DEFAULT_SCALE", "GaussianPrior", "flat", "gaussian"]
@@ -28,7 +28,7 @@ class GaussianPrior(eqx.Module):
     precision: Scalar
 
     def __check_init__(self):
-        check_number("GaussianPrior", "precision", self.precision, zero=True)
+        check_positive("GaussianPrior", "precision", self.precision, zero=True)
 
     def __call__(self, params: Position) -> Real:
         square = _tree.dot(params, params)
@@ -40,8 +40,8 @@ def gaussian(owner: str, scale: Scalar | None, precision: Scalar | None) -> Gaus
     if scale is not None and precision is not None:
         raise InputError(f"{owner}: give prior_scale or prior_precision, not both")
     if precision is not None:
-        check_number(owner, "prior_precision", precision, zero=True)
+        check_positive(owner, "prior_precision", precision, zero=True)
         return GaussianPrior(precision)
     scale = DEFAULT_SCALE if scale is None else scale
-    check_number(owner, "prior_scale", scale)
+    check_positive(owner, "prior_scale", scale)
     return GaussianPrior((1 / scale) * (1 / scale))
