@@ -51,15 +51,20 @@ class Kick(NamedTuple):
 
     def times_root(self, tree: Position) -> Position:
         """√P · tree: a force in the coordinates where P = I, or an update back from them."""
-        if self.metric is None:
-            return tree
-        return jax.tree.map(lambda p, leaf: jnp.sqrt(p) * leaf, self.metric, tree)
+        return times_root(self.metric, tree)
 
     def over_root(self, tree: Position) -> Position:
         """tree / √P: an update in the coordinates where P = I, or a force back from them."""
         if self.metric is None:
             return tree
         return jax.tree.map(lambda p, leaf: leaf / jnp.sqrt(p), self.metric, tree)
+
+
+def times_root(metric: Position | None, tree: Position) -> Position:
+    """√P · tree for a diagonal metric P, None being P = I."""
+    if metric is None:
+        return tree
+    return jax.tree.map(lambda p, leaf: jnp.sqrt(p) * leaf, metric, tree)
 
 
 class Cost(NamedTuple):

@@ -5,14 +5,13 @@ from bisect import bisect_right
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from .. import _random
 from .._component import Component, check_count
 from .._settings import check_flags
 from .._types import Indices, Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick
+from ..contract import Cost, EstimateInfo, Kick, times_root
 from ..errors import InputError
 from ..target import Target
 
@@ -106,10 +105,7 @@ class AbstractMinibatch(AbstractEstimator):
 
 def probe_direction(key: Key, position: Position, metric: Position | None) -> Position:
     """A draw from N(0, P), shaped like the position."""
-    direction = _random.normal_like(key, position)
-    if metric is None:
-        return direction
-    return jax.tree.map(lambda p, u: jnp.sqrt(p) * u, metric, direction)
+    return times_root(metric, _random.normal_like(key, position))
 
 
 def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Indices:
