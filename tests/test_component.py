@@ -57,7 +57,7 @@ def test_registered_lists_the_concrete_components_of_a_role():
         "UBU",
         "Underdamped",
     ]
-    assert registered(AbstractCollector) == [ewsg.collect.Draws, ewsg.collect.Moments]
+    assert registered(AbstractCollector) == [ewsg.collect.Draws, ewsg.collect.Moments, ewsg.prediction.Predictive]
     assert {"NUTS", "FlyMC", "RandomWalk"} == {cls.__name__ for cls in registered(AbstractKernel)}
     estimators = registered(AbstractEstimator)
     assert ewsg.Uniform in estimators
