@@ -299,7 +299,8 @@ def test_double_precision(estimator, monkeypatch):
             return leaf.astype(dtype) if real else leaf
 
         target, (kick, state) = potential(HERE, dtype), jax.tree.map(to, (asked.kick, asked.state))
-        return ESTIMATORS[estimator].prepare(target)[0].estimate(asked.key, target, kick, state)[0]
+        part = jax.tree.map(to, ESTIMATORS[estimator])
+        return part.prepare(target)[0].estimate(asked.key, target, kick, state)[0]
 
     with jax.enable_x64(True):
         single, double = force(jnp.float32), force(jnp.float64)
