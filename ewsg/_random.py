@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int
 
 from ._compiler import platform, stored
@@ -75,7 +76,7 @@ def unpack(words: HostOrDevice, generator: str) -> Array:
     return jax.random.wrap_key_data(jnp.asarray(words), impl=_implementation(generator))
 
 
-def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+def uniform(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, "..."]:
     """Uniform on [0, 1)."""
     return jax.random.uniform(key, shape, dtype)
 

@@ -343,6 +343,7 @@ def test_a_full_disk_costs_a_warning_and_not_the_run(gaussian, tmp_path, monkeyp
     equal(run.draws, whole.draws)
 
 
+@pytest.mark.untyped
 def test_slow_saves_are_rare(monkeypatch):
     """A save of ten seconds is followed by 200 seconds without one; a quick one by a minute."""
     now, saves = [0.0], []

@@ -257,7 +257,7 @@ def odd_paths(folder):
         "does not exist": [folder / "missing" / "run.npz", folder / "file" / "run.npz", folder / "lost"],
         "File name too long": [folder / ("x" * 300)],
         "symbolic links": [folder / "loop"],
-        "null byte": [str(folder) + "/a\0b"],
+        "null": [str(folder) + "/a\0b"],
     }
 
 

@@ -120,7 +120,7 @@ class Paired(AbstractMinibatch):
 
     def _sequential(
         self, target: Target, kick: Kick, drawn: Indices, reference: Position, variance: Scalar
-    ) -> tuple[Position, Float[Array, " b"]]:
+    ) -> tuple[Position, Float[Array, " pairs"]]:
         dimension = _tree.size(kick.position)
         if 2 * self.batch_size * dimension > _SEQUENTIAL_LIMIT:
             raise InputError(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
 from .. import _random, _tree
@@ -241,7 +242,7 @@ class FireflySampler(AbstractSampler):
         return Excess((value / self.kernel.temperature).astype(_dtype(position)), violated)
 
 
-def exponential(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Float[Array, "..."]:
+def exponential(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, "..."]:
     """Standard exponential variates, right in relative terms near 0 and in the tail, where a float's uniform is coarse.
 
     A uniform float32 is a multiple of 2^−23: P(uniform < 10^−8) would be 10^−7. Two of them make one with twice the
