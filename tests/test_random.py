@@ -195,7 +195,9 @@ def test_order_of_folds_matters():
 
 
 def test_seeds_give_different_fast_keys():
-    keys = jax.random.key_data(jnp.stack([_random.make_key(seed, "fast") for seed in range(-50, 200)]))
+    keys = jax.random.key_data(
+        jnp.stack([_random.make_key(seed, "fast") for seed in (*range(200), *range(2**64 - 50, 2**64))])
+    )
     assert np.unique(np.asarray(keys), axis=0).shape[0] == 250
 
 

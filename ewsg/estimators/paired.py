@@ -147,7 +147,7 @@ class Paired(AbstractMinibatch):
         return kick.over_root(unravel((end - start) / _tree.divisor(h))), tilt
 
 
-def choice_probability(tilt: Float[Array, " b"]) -> Float[Array, " b"]:
+def choice_probability(tilt: Float[Array, "*b"]) -> Float[Array, "*b"]:
     """The probability with which `select` keeps the second of each pair."""
     return 0.5 + 0.5 * jnp.clip(tilt, -1, 1)
 
