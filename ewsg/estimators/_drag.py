@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from .. import _tree
 from .._types import Position, Scalar
 
 _ROUNDING = 32
@@ -36,7 +37,7 @@ def stretched(covariance: Float[Array, "d *d"], root: Float[Array, " d"] | None)
 
 
 def orthonormal(matrix: Float[Array, "d k"]) -> Float[Array, "d k"]:
-    return jnp.linalg.qr(matrix)[0]
+    return jnp.linalg.qr(_tree.widened(matrix))[0].astype(matrix.dtype)
 
 
 def sketched(moments: Moments, sketch: Float[Array, "d k"]) -> Float[Array, "d k"]:
@@ -64,7 +65,7 @@ def moment_drag(
     assert moments.sketch is not None
     rows = sketched(moments, moments.sketch)
     small = moments.sketch.T @ rows
-    values, vectors = jnp.linalg.eigh((small + small.T) / 2)
+    values, vectors = _eigh((small + small.T) / 2)
     floor = rounding * (values[-1] + mean @ mean)
     inverse = jnp.where(values > floor, 1 / jnp.sqrt(jnp.maximum(values, floor)), 0.0)
     factor = rows @ (vectors * inverse[None])
@@ -75,7 +76,7 @@ def matrix_drag(
     covariance: Float[Array, "d d"], momentum: Float[Array, " d"], scale: Scalar, ceiling: Scalar | None
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
     """scale · C₊ r by the eigenvectors of C, and the eigenvalues."""
-    values, vectors = jnp.linalg.eigh(covariance)
+    values, vectors = _eigh(covariance)
     return vectors @ (clip(scale * values, ceiling) * (momentum @ vectors)), values
 
 
@@ -85,7 +86,13 @@ def factor_drag(
     """scale · ZZᵀ r for a d × k factor Z."""
     if ceiling is None:
         return scale * (factor @ (momentum @ factor))
-    values, vectors = jnp.linalg.eigh(factor.T @ factor)
+    values, vectors = _eigh(factor.T @ factor)
     axes = factor @ vectors
     shrink = jnp.minimum(1.0, ceiling / (scale * jnp.maximum(values, 0.0)))
     return scale * (axes @ (shrink * (momentum @ axes)))
+
+
+def _eigh(matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+    """Eigenvalues and eigenvectors, computed in float32 at least: no library has them in half precision."""
+    values, vectors = jnp.linalg.eigh(_tree.widened(matrix))
+    return values.astype(matrix.dtype), vectors.astype(matrix.dtype)
