@@ -86,6 +86,7 @@ def test_what_diagnostics_evaluate_is_counted(gaussian):
 # ---- settings
 
 
+@pytest.mark.untyped
 def test_numpy_integers_are_settings_like_any_other(gaussian, tmp_path):
     plain = sample(gaussian, seed=3)
     run = sample(
