@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._compiler import stored
-from ._types import HostOrDevice, Position, Scalar
+from ._types import Position, Scalar
 from .errors import InputError
 
 _FEW, _HALVINGS = 4096, 5
@@ -47,7 +47,7 @@ def dot(tree: Position, other: Position) -> Float[Array, ""]:
     return functools.reduce(operator.add, products)
 
 
-def _sum(array: HostOrDevice) -> Array:
+def _sum(array: Array) -> Array:
     """The sum of all entries; of many, halves are added first, in one vectorised pass over memory on the CPU."""
     flat, odd = array.reshape(-1), jnp.zeros((), array.dtype)
     while flat.size > _FEW:

@@ -36,6 +36,7 @@ def test_inner_products_of_many_numbers(shape):
     a, b = (random.normal(size=shape).astype(np.float32) for _ in range(2))
     exact = np.sum(a.astype(np.float64) * b)
     size = np.sum(np.abs(a.astype(np.float64) * b))
+    a, b = jnp.asarray(a), jnp.asarray(b)
     assert abs(float(_tree.dot(a, b)) - exact) < 1e-6 * size
     both = jax.vmap(_tree.dot)(jnp.stack([a, 2 * a]), jnp.stack([b, b]))
     np.testing.assert_allclose(both, [exact, 2 * exact], atol=2e-6 * size)
