@@ -89,7 +89,7 @@ def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str
             chosen = here[place : place + step]
             values = np.ascontiguousarray(np.moveaxis(leaf.values[..., chosen], -1, 0))
             exact = values.dtype in (np.float32, np.float64)
-            yield [leaf.scalar(i) for i in chosen], values if exact else values.astype(np.float64)
+            yield [leaf.scalar(int(i)) for i in chosen], values if exact else values.astype(np.float64)
         start += size
 
 

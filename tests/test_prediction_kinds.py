@@ -256,6 +256,7 @@ def test_a_collector_of_one_number_is_refused_before_sampling(gaussian):
         )
 
 
+@pytest.mark.untyped
 def test_inputs_are_copied_and_may_be_a_table():
     rows = ROWS.copy()
     found, while_sampling = predict(linear, THETA, rows, "regression"), Predictive(linear, rows, np.int64(2))

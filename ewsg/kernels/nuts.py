@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from .. import _loop, _random, _tree
 from .._component import check_count, check_positive
 from .._settings import plain
-from .._types import Key, Position, Scalar
+from .._types import HostOrDevice, Key, Position, Scalar
 from ..contract import Cost
 from ..errors import InputError, first_line
 from ..target import Target, check_start
@@ -45,7 +45,7 @@ class NUTS(AbstractFullKernel):
     """
 
     step_size: float
-    inverse_mass_matrix: Float[Array, " d"] | Float[Array, "d d"] | None = None
+    inverse_mass_matrix: Float[HostOrDevice, " d"] | Float[HostOrDevice, "d d"] | None = None
     max_depth: int = eqx.field(static=True, default=10, converter=plain)
     temperature: float = 1.0
     warmup_gradients: int = eqx.field(static=True, default=0, converter=plain)

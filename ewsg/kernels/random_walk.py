@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from .. import _random
 from .._component import check_positive
-from .._types import Key, Position
+from .._types import HostOrDevice, Key, Position
 from ..errors import InputError
 from ._blackjax import AbstractFullKernel, Move, blackjax
 
@@ -38,7 +38,7 @@ class RandomWalk(AbstractFullKernel):
         4020
     """
 
-    step_size: float | Float[Array, " d"]
+    step_size: float | Float[HostOrDevice, " d"]
     temperature: float = 1.0
 
     def __check_init__(self):
