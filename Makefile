@@ -29,7 +29,7 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal -q --durations 20
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile -q --durations 20
 CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
 
 test: $(VENV)/.installed  ## run the tests that take a few seconds each

@@ -55,7 +55,7 @@ def moment_drag(
 ) -> tuple[Float[Array, " d"], Bool[Array, ""]]:
     """scale · (m₂ − m₁m₁ᵀ)₊ r, and whether the projection had anything to do beyond rounding."""
     mean = moments.mean
-    rounding = _ROUNDING * jnp.finfo(mean.dtype).eps
+    rounding = float(_ROUNDING * jnp.finfo(mean.dtype).eps)
     if form == "diagonal":
         variance = moments.second - mean**2
         return clip(scale * variance, ceiling) * momentum, jnp.any(variance < -rounding * moments.second)
