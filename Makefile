@@ -23,7 +23,7 @@ help:  ## show this list
 
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --no-compile -c $(CONSTRAINTS) -e '.[dev]'
+	$(BIN)/pip install -q -c $(CONSTRAINTS) -e '.[dev]'
 	@touch $@
 
 demo: $(VENV)/.installed  ## run the demonstration
