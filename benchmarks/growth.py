@@ -113,7 +113,7 @@ def exponent(points: list[dict], start: float) -> float:
 
 def draw(found: dict, path: Path) -> None:
     """One panel a sweep, with the line of the exponent that is hoped for."""
-    from ewsg import figures
+    from ewsg.lab import figures
 
     with figures.drawing(path, columns=len(found), width=3.1, height=3.0) as (_, axes):
         for axis, (name, sweep) in zip(axes, found.items(), strict=True):
@@ -144,7 +144,7 @@ def main() -> None:
         for size in (SWEEPS[options.profile][1][0], SWEEPS[options.profile][1][-1]):
             measure(options.profile, size, profile=1_000)
         return
-    from ewsg.outputs import Folder
+    from ewsg.lab.folder import Folder
 
     options.out.parent.mkdir(parents=True, exist_ok=True)
     folder = Folder(options.out, "benchmark growth")

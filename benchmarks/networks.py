@@ -1,6 +1,6 @@
 """What networks cost: our SGHMC against a handwritten loop, EWSG and paired selection against SGHMC, and peak memory.
 
-    python benchmarks/networks.py [--sections mlp cnn memory] [--repeats 5] [--core 0] [--json FILE]
+    python benchmarks/shared.py [--sections mlp cnn memory] [--repeats 5] [--core 0] [--json FILE]
 
 All sides of a section run in one process on one core, in turns; the medians of the processor's seconds decide. Ours is
 the whole of `ewsg.sample` less a run of one step. Images are made up, of MNIST's size: times do not depend on them.
@@ -34,13 +34,13 @@ _MEMORY_STEPS = 5
 
 
 def problem(kind: str):
-    """The posterior of one of the paper's networks, and where chains start."""
+    """The posterior of one of the paper's shared, and where chains start."""
     import equinox as eqx
     import jax
     import numpy as np
 
     import ewsg
-    from ewsg.experiments import networks
+    from ewsg.lab.experiments.networks import shared
 
     rng = np.random.default_rng(0)
     shape = (1, 28, 28) if kind == "cnn" else (784,)
@@ -48,7 +48,7 @@ def problem(kind: str):
     labels = rng.integers(0, 10, ROWS).astype(np.int32)
 
     def build(key):
-        return networks.cnn(key, 28, [32, 64], [200, 200]) if kind == "cnn" else networks.mlp(key, 28, [100])
+        return shared.cnn(key, 28, [32, 64], [200, 200]) if kind == "cnn" else shared.mlp(key, 28, [100])
 
     module = eqx.filter_jit(build)(jax.random.key(0))
     target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))

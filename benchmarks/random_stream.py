@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ewsg import _loop, _random
+from ewsg import _random
+from ewsg._engine import loop
 
 
 def words(keys: jax.Array, first: jax.Array, num_steps: int, numbers: int) -> jax.Array:
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=1000)
     parser.add_argument("--numbers", type=int, default=2)
     options = parser.parse_args()
-    keys = _loop.chain_keys(_random.make_key(options.seed, options.rng), options.chains).steps
+    keys = loop.chain_keys(_random.make_key(options.seed, options.rng), options.chains).steps
     steps = max(1, 2**20 // options.chains)
     draw = jax.jit(words, static_argnums=(2, 3))
     try:

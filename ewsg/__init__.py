@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     )
     from .integrators import BAOAB, UBU, Overdamped, Preconditioned, Thermostat, Underdamped
     from .kernels import NUTS, FlyMC, RandomWalk
-    from .result import Run
+    from .result.run import Run
+    from .result.storage import load
     from .sampler import Sampler, compose
     from .sampling import resume, sample
-    from .storage import load
-    from .target import Target
+    from .target.target import Target
 
 _HOME = {
     "BAOAB": "integrators",
@@ -63,7 +63,7 @@ _HOME = {
     "Underdamped": "integrators",
     "Uniform": "estimators",
     "compose": "sampler",
-    "load": "storage",
+    "load": "result",
     "resume": "sampling",
     "sample": "sampling",
 }

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from . import _tree
-from ._accumulate import Compensated
-from ._component import Component
-from ._types import Position
+from ._core import pytree
+from ._core.accumulate import Compensated
+from ._core.component import Component
+from ._core.types import Position
 from .errors import InputError, first_line
 
 
@@ -91,7 +91,7 @@ class Moments(AbstractCollector):
 
 def _over(total: Array, count: Int[Array, ""]) -> Array:
     """total / count: in float32 at least, as float16 ends at 65,504."""
-    wide = _tree.wide_dtype(total)
+    wide = pytree.wide_dtype(total)
     return (total.astype(wide) / count.astype(wide)).astype(total.dtype)
 
 

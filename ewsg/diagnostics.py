@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float
 
 from . import _random
-from ._component import check_count, check_positive
-from ._types import Key, Position
+from ._core.component import check_count, check_positive
+from ._core.types import Key, Position
 from .errors import InputError
-from .result import Run
-from .target import Target
+from .result.run import Run
+from .target.target import Target
 
 _BATCHED_DRAWS = 64
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ._types import Position
+from ._core.types import Position
 from .errors import InputError, first_line
 
 _WHY = "the posterior is a sum over data in which each datum has a term of its own"

@@ -8,7 +8,7 @@ Example:
 
 from typing import NamedTuple
 
-from ._types import Position, Schedule
+from ._core.types import Position, Schedule
 from .estimators import (
     SVRG,
     AbstractEstimator,

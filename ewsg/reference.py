@@ -8,14 +8,15 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from . import _loop, _progress, _random
-from ._arviz import statistic
-from ._component import check_count, check_positive
-from ._types import Key, Position
+from . import _random
+from ._core.component import check_count, check_positive
+from ._core.types import Key, Position
+from ._engine import loop, progress as _progress
 from .diagnostics import flatten, moments
-from .kernels._blackjax import blackjax, tempered, unchecked
+from .kernels.full_data import blackjax, tempered, unchecked
 from .kernels.nuts import Tuned, starting_points, warm_up
-from .target import Target
+from .result.arviz import statistic
+from .target.target import Target
 
 _MOST_CHUNKS = 20
 
@@ -97,7 +98,7 @@ def nuts(
     check_count("nuts", "num_draws", num_draws, 4)
     began = time.perf_counter()
     with unchecked():
-        keys = _loop.chain_keys(jax.random.key(seed), num_chains)
+        keys = loop.chain_keys(jax.random.key(seed), num_chains)
         positions = starting_points(target, init, keys.init, temperature)
         tuned, warmup = warm_up(target, float(temperature), keys.start, positions, num_warmup)
         rows = _sample(target, float(temperature), keys.steps, tuned, num_draws, progress)

@@ -8,16 +8,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from . import _random, _tree
-from ._component import Component
-from ._types import Key, Position, Scalar
-from .contract import Cost, StepInfo
+from . import _random
+from ._core import pytree
+from ._core.component import Component
+from ._core.types import Key, Position, Scalar
 from .errors import InputError
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .integrators.base import Phase
+from .interface import Cost, StepInfo
 from .schedules import check_schedule
-from .target import Target
+from .target.target import Target
 
 
 class SamplerState(NamedTuple):
@@ -108,7 +109,7 @@ class Sampler(AbstractSampler):
             return self.estimator.estimate(key, self.target, kick, estimator_state)
 
         phase, estimator, info = self.integrator.step(key, state.phase, state.step, force_function, state.estimator)
-        return SamplerState(_tree.cast_like(phase, state.phase), estimator, state.step + 1), info
+        return SamplerState(pytree.cast_like(phase, state.phase), estimator, state.step + 1), info
 
     @property
     def temperature(self) -> Scalar:
@@ -126,8 +127,8 @@ class Sampler(AbstractSampler):
         h, noise_scale = self.integrator.scales(state.step)
         position, metric = state.phase.position, self.integrator.metric(state.phase, state.step)
         trace = self.estimator.noise_trace(key, self.target, position, state.estimator, metric)
-        heat = h**2 / (_tree.divisor(noise_scale) ** 2 * _tree.size(position))
-        return _tree.as_dtype(heat, jnp.result_type(trace)) * trace
+        heat = h**2 / (pytree.divisor(noise_scale) ** 2 * pytree.size(position))
+        return pytree.as_dtype(heat, jnp.result_type(trace)) * trace
 
     def probe_cost(self) -> int:
         return self.estimator.probe_cost(self.target.num_data)

@@ -11,20 +11,23 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import _chains, _devices, _loop, _process, _random, _start, _tree, storage
-from ._component import check_count, check_positive, describe, rebuild
-from ._driver import drive
-from ._record import Plan
-from ._types import Position
+from . import _random
+from ._core import process, pytree
+from ._core.component import check_count, check_positive, describe, rebuild
+from ._core.types import Position
+from ._engine import loop, placement, start as _start, state
+from ._engine.draws import Plan
+from ._engine.driver import drive
 from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, unknown
 from .estimators import AbstractEstimator
-from .fingerprint import check_same_target, fingerprint
 from .integrators import AbstractIntegrator
 from .recipes import Method
-from .result import Checkpoint, Run, RunCost
+from .result import storage
+from .result.run import Checkpoint, Run, RunCost
 from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
-from .target import Target
+from .target.fingerprint import check_same_target, fingerprint
+from .target.target import Target
 
 _PROBE_STEPS = 10
 _HOT = 1_000.0
@@ -87,25 +90,25 @@ def sample(
         if integrator is not None:
             raise InputError("give either a recipe or an estimator and an integrator, not both")
         estimator, integrator = estimator
-    _process.check()
+    process.check()
     check_parts(target, estimator, integrator)
     _start.check_length(num_steps, data_passes)
     _start.check_plan(discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
-    _devices.mesh(num_chains, devices)
+    placement.mesh(num_chains, devices)
     collector = as_collector(collect)
     key = _start.root_key(seed, rng)
     if save_to is not None:
         storage.check_writable(save_to)
     num_chains = int(num_chains)
-    _start.check_chains(jax.eval_shape(lambda: _loop.chain_keys(key, num_chains)), num_chains)
-    keys = _loop.chain_keys(key, num_chains)
+    _start.check_chains(jax.eval_shape(lambda: loop.chain_keys(key, num_chains)), num_chains)
+    keys = loop.chain_keys(key, num_chains)
     positions, first = _start.initial_positions(target, init, keys.init)
     check_collector(collector, first)
 
     sampler = compose(target, estimator, integrator)
-    draw_bytes = num_chains * _tree.num_bytes(jax.eval_shape(collector.row, first))
+    draw_bytes = num_chains * pytree.num_bytes(jax.eval_shape(collector.row, first))
     plan = _start.make_plan(_start.count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
     sampler.check(positions)
     settings = {
@@ -116,15 +119,15 @@ def sample(
         "collect": describe(collector),
         "num_chains": num_chains,
         "num_data": target.num_data,
-        "dimension": _tree.size(first),
+        "dimension": pytree.size(first),
         "seed": "key" if isinstance(seed, jax.Array) else int(seed),
         "rng": _random.generator_of(key),
         "divergence_limit": float(divergence_limit),
         "versions": _versions(),
     }
     clock = time.perf_counter()
-    _start.check_chains(jax.eval_shape(_loop.start, sampler, collector, keys, positions), num_chains)
-    carry = jax.block_until_ready(_loop.start(sampler, collector, keys, positions))
+    _start.check_chains(jax.eval_shape(loop.start, sampler, collector, keys, positions), num_chains)
+    carry = jax.block_until_ready(loop.start(sampler, collector, keys, positions))
     before = Run(
         draws=None,
         stats={},
@@ -167,7 +170,7 @@ def resume(
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
     """
-    _process.check()
+    process.check()
     _start.check_length(num_steps, data_passes)
     if save_to is not None:
         storage.check_writable(save_to)
@@ -200,10 +203,10 @@ def _total_steps(
     return total
 
 
-def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> _chains.Limits:
+def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> state.Limits:
     size = max(1.0, *(float(np.max(np.abs(np.asarray(leaf, np.float64)))) for leaf in jax.tree.leaves(start)))
     largest = float(np.finfo(np.float32).max)
-    return _chains.Limits(
+    return state.Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
         temperature=np.array(min(_HOT * float(sampler.temperature), largest), np.float32),
         probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from ._component import Component, as_module, check_positive
-from ._settings import plain
-from ._types import Scalar, Schedule
+from ._core.component import Component, as_module, check_positive
+from ._core.settings import plain
+from ._core.types import Scalar, Schedule
 from .errors import InputError
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import ewsg
-from ewsg._component import registered
+from ewsg._core.component import registered
 from ewsg.errors import InputError, UnknownOption
 from ewsg.estimators import AbstractEstimator
 from ewsg.integrators import AbstractIntegrator

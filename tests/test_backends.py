@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from ewsg import _compiler, _convolution, _tree
-from ewsg.likelihood import PerDatum
+from ewsg._core import compiler, convolution, pytree
+from ewsg.target.likelihood import PerDatum
 
 
 def primitives(function, *args) -> set[str]:
@@ -16,33 +16,33 @@ def primitives(function, *args) -> set[str]:
 @pytest.fixture
 def gpu(monkeypatch):
     """As if computations ran on a GPU."""
-    monkeypatch.setattr(_compiler, "platform", lambda: "gpu")
-    monkeypatch.setattr(_convolution, "platform", lambda: "gpu")
+    monkeypatch.setattr(compiler, "platform", lambda: "gpu")
+    monkeypatch.setattr(convolution, "platform", lambda: "gpu")
 
 
 def test_the_default_device_decides_where_computations_run(monkeypatch):
-    assert _compiler.platform() == jax.default_backend()
+    assert compiler.platform() == jax.default_backend()
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert _compiler.platform() == "gpu"
+    assert compiler.platform() == "gpu"
     with jax.default_device(jax.devices("cpu")[0]):
-        assert _compiler.platform() == "cpu"
+        assert compiler.platform() == "cpu"
     with jax.default_device("cpu"):
-        assert _compiler.platform() == "cpu"
-    assert _compiler.options(True) == {}
+        assert compiler.platform() == "cpu"
+    assert compiler.options(True) == {}
 
 
 def test_the_cpu_gets_its_barriers():
     rows = jnp.ones((8, 2))
-    assert "cond" in primitives(_compiler.stored, rows)
-    assert "optimization_barrier" in primitives(_compiler.times_one, rows)
+    assert "cond" in primitives(compiler.stored, rows)
+    assert "optimization_barrier" in primitives(compiler.times_one, rows)
 
 
 @pytest.mark.usefixtures("gpu")
 def test_other_platforms_get_none():
     rows = jnp.ones((8, 2))
-    assert primitives(_compiler.stored, rows) == primitives(_compiler.times_one, rows) == set()
-    assert "cond" not in primitives(lambda tree: _tree.dot(tree, tree), jnp.ones(10_000))
-    assert _compiler.options(True) == _compiler.options(False) == {}
+    assert primitives(compiler.stored, rows) == primitives(compiler.times_one, rows) == set()
+    assert "cond" not in primitives(lambda tree: pytree.dot(tree, tree), jnp.ones(10_000))
+    assert compiler.options(True) == compiler.options(False) == {}
 
 
 @pytest.mark.usefixtures("gpu")
@@ -65,7 +65,7 @@ def test_convolutions_are_left_alone_elsewhere():
 def test_wide_vectors_only_where_the_processor_has_them(tmp_path, monkeypatch, text, wide):
     if text is not None:
         (tmp_path / "cpuinfo").write_text(text)
-    monkeypatch.setattr(_compiler, "_PROCESSOR", tmp_path / "cpuinfo")
-    assert _compiler._has_wide_vectors.__wrapped__() is wide
-    monkeypatch.setattr(_compiler, "_has_wide_vectors", lambda: wide)
-    assert ("xla_cpu_prefer_vector_width" in _compiler._cpu_options.__wrapped__(False)) is wide
+    monkeypatch.setattr(compiler, "_PROCESSOR", tmp_path / "cpuinfo")
+    assert compiler._has_wide_vectors.__wrapped__() is wide
+    monkeypatch.setattr(compiler, "_has_wide_vectors", lambda: wide)
+    assert ("xla_cpu_prefer_vector_width" in compiler._cpu_options.__wrapped__(False)) is wide

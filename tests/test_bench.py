@@ -11,8 +11,8 @@ import pytest
 
 import ewsg
 from ewsg import problems
-from ewsg.bench import accuracy, measures
-from ewsg.bench.methods import EVALUATED_TWICE, METHODS
+from ewsg.lab.accuracy import benchmark, measures
+from ewsg.lab.accuracy.methods import EVALUATED_TWICE, METHODS
 from ewsg.problems import Answer
 
 CHOSEN = ["SGHMC", "paired, sequential", "full gradient"]
@@ -38,7 +38,7 @@ def test_a_bias_stays_in_the_error():
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("bench")
-    results = accuracy.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
+    results = benchmark.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
     return out, results
 
 
@@ -46,7 +46,7 @@ def finished(tmp_path_factory):
 def test_rows_have_equal_cost_and_the_right_order(finished):
     _, results = finished
     rows = {row["method"]: row for row in results["rows"] if row["factor"] == 1.0}
-    budget = accuracy.SCALES["smoke"][1] * 4
+    budget = benchmark.SCALES["smoke"][1] * 4
     assert all(row["gradients_per_chain"] == budget for row in rows.values())
     assert rows["full gradient"]["steps"] == budget // 50
     assert rows["SGHMC"]["sd_ratio_median"] > 1.15
@@ -67,8 +67,8 @@ def test_table_figure_and_numbers_are_written(finished):
 @pytest.mark.slow
 def test_what_is_done_is_not_run_again(finished, monkeypatch):
     out, results = finished
-    monkeypatch.setattr(accuracy, "sample", None)
-    again = accuracy.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
+    monkeypatch.setattr(benchmark, "sample", None)
+    again = benchmark.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
     assert again["rows"] == results["rows"]
 
 
@@ -83,7 +83,7 @@ def test_what_is_done_is_not_run_again(finished, monkeypatch):
 )
 def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, message):
     with pytest.raises(ewsg.errors.InputError, match=message):
-        accuracy.main(tmp_path / "out", **options)
+        benchmark.main(tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 

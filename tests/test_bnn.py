@@ -12,20 +12,24 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _driver, _tree, cli, experiments
-from ewsg.experiments import base, bnn_cnn, bnn_m, bnn_mlp, claims, networks, networks_report, report, running
+from ewsg import cli
+from ewsg._core import pytree
+from ewsg._engine import driver
+from ewsg.lab import experiments
+from ewsg.lab.experiments import claims, experiment, report, reproduce
+from ewsg.lab.experiments.networks import cnn as bnn_cnn, index_chain, mlp as bnn_mlp, report as networks_report, shared
+from ewsg.lab.folder import Folder
 from ewsg.modules import parameters
-from ewsg.outputs import Folder
 
 # ---------------------------------------------------------------- without data
 
 
 def small_mlp(key):
-    return networks.mlp(key, 4, [6])
+    return shared.mlp(key, 4, [6])
 
 
 def small_cnn(key):
-    return networks.cnn(key, 4, [3], [])
+    return shared.cnn(key, 4, [3], [])
 
 
 @pytest.mark.parametrize(
@@ -68,27 +72,27 @@ def test_without_a_likelihood_the_chain_samples_the_prior(build, shape, estimato
 @pytest.mark.parametrize(
     ("build", "dimension"),
     [
-        (lambda key: networks.mlp(key, 28, [100]), 784 * 100 + 100 + 100 * 10 + 10),
+        (lambda key: shared.mlp(key, 28, [100]), 784 * 100 + 100 + 100 * 10 + 10),
         (
-            lambda key: networks.cnn(key, 28, [32, 64], [200, 200]),
+            lambda key: shared.cnn(key, 28, [32, 64], [200, 200]),
             (25 * 32 + 32) + (25 * 32 * 64 + 64) + (49 * 64 * 200 + 200) + (200 * 200 + 200) + (200 * 10 + 10),
         ),
     ],
 )
 def test_architectures(build, dimension):
     params = jax.eval_shape(lambda key: parameters(build(key)), jax.random.key(0))
-    assert _tree.size(params) == dimension
+    assert pytree.size(params) == dimension
 
 
 def test_layers_of_the_small_ones():
-    module = eqx.filter_eval_shape(networks.cnn, jax.random.key(0), 8, [2, 3], [5])
+    module = eqx.filter_eval_shape(shared.cnn, jax.random.key(0), 8, [2, 3], [5])
     assert eqx.filter_eval_shape(module, jnp.zeros((1, 8, 8))).shape == (10,)
     assert [type(layer).__name__ for layer in module.layers].count("MaxPool2d") == 2
     assert isinstance(module.layers[-1], eqx.nn.Linear)
 
 
 def test_digits_of_training_and_test_differ():
-    images = networks.load("digits")
+    images = shared.load("digits")
     assert images.train.shape == (1500, 8, 8)
     assert images.test.shape == (297, 8, 8)
     assert images.train.min() == 0
@@ -99,7 +103,7 @@ def test_digits_of_training_and_test_differ():
 
 @pytest.mark.parametrize("name", networks_report.METHODS)
 def test_methods_are_in_mean_units_at_equal_cost(name):
-    how = networks.method(name, 100, 2e-3, 0.1, temperature=0.3)
+    how = shared.method(name, 100, 2e-3, 0.1, temperature=0.3)
     n = 60_000
     assert how.estimator.cost(n).datum_gradients == (200 if name in ("EWSG", "paired (ours)") else 100)
     assert how.integrator.temperature == 0.3
@@ -115,7 +119,7 @@ def test_printed_values():
     assert bnn_mlp.MLP.steps["SGLD"] == pytest.approx(1e-7 * 60_000)
     assert bnn_cnn.CNN.steps["SGLD"] == pytest.approx(2e-8 * 60_000)
     assert min(bnn_mlp.MLP.printed, key=bnn_mlp.MLP.printed.get) == "EWSG"
-    assert sum(one < other for one, other in bnn_m.PRINTED.values()) == 8
+    assert sum(one < other for one, other in index_chain.PRINTED.values()) == 8
     assert all(experiments.EXPERIMENTS[name].heavy for name in ("bnn-mlp", "bnn-cnn", "bnn-m"))
 
 
@@ -145,7 +149,7 @@ def repeats(errors, curve=0.1):
 def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
     errors = {"SGHMC": [0.0300, 0.0301, 0.0302], "EWSG": [0.0179, 0.0180, 0.0181], "paired (ours)": [0.02, None, 0.02]}
     cold = {"SGHMC": [0.02, 0.0201, 0.0202], "EWSG": [0.0202, 0.0203, 0.0204]}
-    monkeypatch.setattr(networks, "problem", mock.Mock())
+    monkeypatch.setattr(shared, "problem", mock.Mock())
 
     def fake(work, here, name, how):
         method, temperature = name.split(", T = ")
@@ -153,9 +157,9 @@ def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
         found = (errors if temperature == "1" else cold)[method]
         return repeats(found, curve={"EWSG": 0.05}.get(method, 0.1))
 
-    monkeypatch.setattr(networks, "repeats", fake)
+    monkeypatch.setattr(shared, "repeats", fake)
     settings = bnn_mlp.EXPERIMENT.scales["laptop"] | {"methods": list(errors), "snapshots": 2}
-    outcome = bnn_mlp.run(base.Work(Folder(tmp_path / "x", "test"), settings, mock.Mock()))
+    outcome = bnn_mlp.run(experiment.Work(Folder(tmp_path / "x", "test"), settings, mock.Mock()))
     holds = {claim.claim: claim.holds for claim in outcome.claims}
     assert holds["SGHMC: test error of the table (within 0.2 points; T = 1)"] == "no"
     assert holds["EWSG: test error of the table (within 0.2 points; T = 1)"] == "yes"
@@ -172,10 +176,10 @@ def test_claims_are_decided_by_repeats(tmp_path, monkeypatch):
 def test_repeats_are_chains_or_runs(tmp_path, monkeypatch):
     chain = {"error": 0.2, "single_error": 0.3, "curve": [0.5, 0.4], "passes": [1, 2]}
     values = {0: {"chains": [chain, chain | {"single_error": 0.5}], "together": {"error": 0.1}, "stats": {}}, 1: None}
-    monkeypatch.setattr(networks, "_run", lambda work, here, name, how, seed: values[seed])
+    monkeypatch.setattr(shared, "_run", lambda work, here, name, how, seed: values[seed])
 
     def found(**settings):
-        return networks.repeats(base.Work(Folder(tmp_path / "x", "test"), settings, mock.Mock()), None, "a", None)
+        return shared.repeats(experiment.Work(Folder(tmp_path / "x", "test"), settings, mock.Mock()), None, "a", None)
 
     assert found(runs=1, chains=2)["repeats"] == values[0]["chains"]
     many = found(runs=2, chains=2)["repeats"]
@@ -188,20 +192,20 @@ def test_heavy_experiments_run_by_name_only(tmp_path, monkeypatch, capsys):
 
     def run(work):
         done.append(work)
-        return base.Outcome({}, [], {}, ["As printed."], {"rule": "none"})
+        return experiment.Outcome({}, [], {}, ["As printed."], {"rule": "none"})
 
-    scales = {scale: {"k": 1} for scale in base.SCALES}
+    scales = {scale: {"k": 1} for scale in experiment.SCALES}
     fakes = {
-        "light": base.Experiment("light", "a fake", scales, run),
-        "huge": base.Experiment("huge", "a fake", scales, run, heavy=True),
+        "light": experiment.Experiment("light", "a fake", scales, run),
+        "huge": experiment.Experiment("huge", "a fake", scales, run, heavy=True),
     }
-    for module in (running, report):
+    for module in (reproduce, report):
         monkeypatch.setattr(module, "EXPERIMENTS", fakes)
-    running.reproduce_all("smoke", tmp_path / "all")
+    reproduce.reproduce_all("smoke", tmp_path / "all")
     assert len(done) == 1
     assert "huge take hours" in capsys.readouterr().out.replace("takes", "take")
     assert "`huge`" not in (tmp_path / "all" / "reproduction.md").read_text()
-    running.reproduce("huge", "smoke", tmp_path / "all" / "huge")
+    reproduce.reproduce("huge", "smoke", tmp_path / "all" / "huge")
     assert "`huge`" in report.write(tmp_path / "all").read_text()
 
 
@@ -230,7 +234,7 @@ def test_networks_in_miniature(name, tmp_path, monkeypatch):
     rows = first["table"]["T = 1"] if "table" in first else {}
     assert all(row["error"]["value"] < 30 for row in rows.values())
     assert name != "bnn-mlp" or (list(rows)[-1] == "paired (ours)" and "T = 0.01" in first["table"])
-    monkeypatch.setattr(base, "sample", mock.Mock(side_effect=AssertionError))
+    monkeypatch.setattr(experiment, "sample", mock.Mock(side_effect=AssertionError))
     assert reproduced(name, tmp_path) == first
 
 
@@ -242,10 +246,10 @@ def test_claims_about_the_end_of_a_chain_are_not_decided_at_its_start():
 
 def test_products_of_the_cnn_are_large_and_those_of_the_mlp_are_not():
     labels = np.zeros(4, np.int32)
-    mlp, cnn = eqx.filter_jit(networks.mlp), eqx.filter_jit(networks.cnn)
+    mlp, cnn = eqx.filter_jit(shared.mlp), eqx.filter_jit(shared.cnn)
     small = mlp(jax.random.key(0), 28, [100]), np.zeros((4, 784), np.float32)
     large = cnn(jax.random.key(1), 28, [32, 64], [200, 200]), np.zeros((4, 1, 28, 28), np.float32)
     for (module, images), expected in ((small, False), (large, True)):
         target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))
         size = target.datum_bytes(parameters(module))
-        assert (size > _driver._LARGE_DATUM) is expected
+        assert (size > driver._LARGE_DATUM) is expected

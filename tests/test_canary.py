@@ -1,6 +1,6 @@
 import jax
 
-from ewsg import canary
+from ewsg.cli import canary
 
 
 def test_compiled_chains_equal_eager_ones():

@@ -10,7 +10,8 @@ from unittest import mock
 import pytest
 
 import ewsg
-from ewsg import cli, doctor
+from ewsg import cli
+from ewsg.cli import doctor
 from ewsg.errors import DataNotFound, InputError
 
 
@@ -29,9 +30,9 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def demo(monkeypatch):
-    """A stand-in for `ewsg.demo.main`."""
+    """A stand-in for `ewsg.lab.demo.main`."""
     main = mock.Mock()
-    monkeypatch.setitem(sys.modules, "ewsg.demo", SimpleNamespace(main=main))
+    monkeypatch.setitem(sys.modules, "ewsg.lab.demo", SimpleNamespace(main=main))
     return main
 
 
@@ -60,7 +61,7 @@ def test_demo_passes_its_options_on(run, demo):
 
 def test_bench_accuracy_passes_its_options_on(run, monkeypatch):
     main = mock.Mock()
-    monkeypatch.setitem(sys.modules, "ewsg.bench.accuracy", SimpleNamespace(main=main))
+    monkeypatch.setitem(sys.modules, "ewsg.lab.accuracy.benchmark", SimpleNamespace(main=main))
     assert (
         run("bench", "accuracy", "--problem", "pima", "--method", "SGHMC", "--seeds", "2", "--scale", "smoke")[0] == 0
     )

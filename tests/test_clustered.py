@@ -13,10 +13,10 @@ from test_exponential import assert_law
 from test_gaussian import assert_covariance, last_draws
 
 import ewsg
-from ewsg.contract import Kick
 from ewsg.errors import InputError
 from ewsg.estimators.clustered import Clustered
 from ewsg.estimators.svrg import SVRG
+from ewsg.interface import Kick
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.02, friction=4.0)
 LABELS = np.array([7, -2, 7, 100, -2, 7])

@@ -1,6 +1,6 @@
 """Compiled = eager, for every estimator and integrator, at 10,000 chains with traced hyper-parameters.
 
-jaxlib 0.10.2 fails this kind of comparison silently (`ewsg.canary`): 53 % of its chains differed.
+jaxlib 0.10.2 fails this kind of comparison silently (`ewsg.cli.canary`): 53 % of its chains differed.
 """
 
 import itertools
@@ -68,11 +68,11 @@ def test_compiled_equals_eager(gaussian, compiled_and_eager, estimator, integrat
 
 
 def test_options_that_this_version_does_not_know_are_left_out(monkeypatch):
-    from ewsg import _compiler
+    from ewsg._core import compiler
 
-    monkeypatch.setattr(_compiler, "_has_wide_vectors", lambda: True)
-    of_cpu = _compiler._cpu_options.__wrapped__
+    monkeypatch.setattr(compiler, "_has_wide_vectors", lambda: True)
+    of_cpu = compiler._cpu_options.__wrapped__
     assert of_cpu(False) == {"xla_cpu_prefer_vector_width": 512}
     assert of_cpu(True).items() >= of_cpu(False).items()
-    monkeypatch.setattr(_compiler, "_EIGEN", {"xla_no_such_option": 1})
+    monkeypatch.setattr(compiler, "_EIGEN", {"xla_no_such_option": 1})
     assert of_cpu(True) == {"xla_cpu_prefer_vector_width": 512}

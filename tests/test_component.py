@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg._component import Component, class_key, describe, rebuild, registered
+from ewsg._core.component import Component, class_key, describe, rebuild, registered
 from ewsg.collect import AbstractCollector
 from ewsg.estimators import AbstractEstimator
 from ewsg.integrators import AbstractIntegrator

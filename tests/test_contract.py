@@ -22,9 +22,9 @@ import pytest
 
 import ewsg
 from ewsg import _random
-from ewsg.contract import Kick
 from ewsg.errors import InputError
-from ewsg.likelihood import AbstractLikelihood
+from ewsg.interface import Kick
+from ewsg.target.likelihood import AbstractLikelihood
 
 N, H, COLD = 12, 0.05, 0.3
 START = jnp.array([0.3, -0.2])

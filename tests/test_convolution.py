@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg._convolution import rewritten
+from ewsg._core.convolution import rewritten
 
 CASES = {
     "plain": {},

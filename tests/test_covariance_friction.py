@@ -9,10 +9,10 @@ from conftest import gaussian_log_likelihood
 from test_gaussian import assert_covariance, gaussian_kl
 
 import ewsg
-from ewsg.contract import Kick
 from ewsg.estimators import covariance_friction
 from ewsg.estimators.control_variate import ControlVariate
 from ewsg.estimators.covariance_friction import CovarianceFriction, Moments
+from ewsg.interface import Kick
 from ewsg.sampler import SamplerState
 
 H, T, N = 0.02, 0.3, 12

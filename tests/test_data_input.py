@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse
 
 import ewsg
-from ewsg import _memory, _process, models
+from ewsg import models
+from ewsg._core import memory, process
 from ewsg.errors import InputError
 
 X = np.arange(6.0).reshape(3, 2)
@@ -30,21 +31,21 @@ def write(path, text):
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """A machine with 1000 kB available, whose control groups a test may fill in."""
-    monkeypatch.setattr(_memory, "_MEMINFO", write(tmp_path / "meminfo", "MemTotal: 9 kB\nMemAvailable:   1000 kB\n"))
-    monkeypatch.setattr(_memory, "_CGROUP_OF_PROCESS", write(tmp_path / "groups", "0::/\n"))
-    monkeypatch.setattr(_memory, "_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "_MEMINFO", write(tmp_path / "meminfo", "MemTotal: 9 kB\nMemAvailable:   1000 kB\n"))
+    monkeypatch.setattr(memory, "_CGROUP_OF_PROCESS", write(tmp_path / "groups", "0::/\n"))
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "cgroup")
     return tmp_path
 
 
 def test_available_memory_is_the_tighter_of_machine_and_container(machine):
-    assert _memory.available_bytes() == 1000 * 1024
+    assert memory.available_bytes() == 1000 * 1024
     write(machine / "cgroup" / "memory.max", "max\n")
-    assert _memory.available_bytes() == 1000 * 1024
+    assert memory.available_bytes() == 1000 * 1024
     write(machine / "cgroup" / "memory.max", "500000\n")
     write(machine / "cgroup" / "memory.current", "300000\n")
-    assert _memory.available_bytes() == 200000
+    assert memory.available_bytes() == 200000
     write(machine / "cgroup" / "memory.stat", "anon 1\ninactive_file 50000\n")  # the kernel gives this back
-    assert _memory.available_bytes() == 250000
+    assert memory.available_bytes() == 250000
 
 
 def test_limits_of_outer_groups_and_of_version_1_count(machine):
@@ -52,32 +53,32 @@ def test_limits_of_outer_groups_and_of_version_1_count(machine):
     write(machine / "cgroup" / "memory" / "job" / "memory.limit_in_bytes", "700000\n")
     write(machine / "cgroup" / "memory" / "job" / "memory.usage_in_bytes", "100000\n")
     write(machine / "cgroup" / "memory" / "job" / "step" / "memory.limit_in_bytes", f"{2**63 - 4096}\n")
-    assert _memory.available_bytes() == 600000
+    assert memory.available_bytes() == 600000
 
 
 def test_unknown_memory_is_no_limit(machine, monkeypatch):
     (machine / "meminfo").unlink()
-    assert _memory.available_bytes() == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert memory.available_bytes() == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     monkeypatch.delattr(os, "sysconf")  # as on Windows
-    assert _memory.available_bytes() is None
-    _memory.check(2**80, "data", "use less")
+    assert memory.available_bytes() is None
+    memory.check(2**80, "data", "use less")
 
 
 def test_more_than_is_available_is_refused(machine):
-    _memory.check(800 * 1024, "data", "use fewer rows")
+    memory.check(800 * 1024, "data", "use fewer rows")
     with pytest.raises(InputError, match=r"^data needs .* GiB and .* is available: use fewer rows$"):
-        _memory.check(801 * 1024, "data", "use fewer rows")
+        memory.check(801 * 1024, "data", "use fewer rows")
 
 
 def test_a_forked_process_is_told_to_spawn(monkeypatch):
-    monkeypatch.setattr(_process, "_owner", None)
-    _process.check()
-    _process.mark()
-    _process.check()
-    monkeypatch.setattr(_process, "_owner", os.getpid() + 1)  # as a child sees its parent's mark
-    _process.mark()
+    monkeypatch.setattr(process, "_owner", None)
+    process.check()
+    process.mark()
+    process.check()
+    monkeypatch.setattr(process, "_owner", os.getpid() + 1)  # as a child sees its parent's mark
+    process.mark()
     with pytest.raises(InputError, match="spawn"):
-        _process.check()
+        process.check()
 
 
 def target(data):
@@ -167,8 +168,8 @@ def test_a_file_larger_than_memory_is_refused_before_it_is_read(tmp_path, monkey
     data = np.memmap(tmp_path / "x.dat", np.float32, "w+", shape=(1000, 10))
     data[:] = 2
     assert np.all(held(data) == 2)
-    monkeypatch.setattr(_memory, "available_bytes", lambda: 40_000)
-    monkeypatch.setattr(ewsg._arrays, "own", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 40_000)
+    monkeypatch.setattr(ewsg.target.arrays, "own", lambda *_: pytest.fail("it was read"))
     with pytest.raises(InputError, match=r"^a copy of the data in memory needs .* use fewer rows"):
         target(data)
     with pytest.raises(InputError, match=r"^logistic: a copy of the features in memory needs "):
@@ -250,7 +251,7 @@ def test_numbers_of_every_kind_are_taken(name):
 def test_blocks_do_not_show(monkeypatch):
     rows = np.random.default_rng(0).normal(size=(1000, 3))
     rows[777, 1] = np.nan
-    monkeypatch.setattr(ewsg._arrays, "_BLOCK_BYTES", 500)
+    monkeypatch.setattr(ewsg.target.arrays, "_BLOCK_BYTES", 500)
     with pytest.raises(InputError, match="first in row 777"):
         target(rows)
     np.testing.assert_array_equal(held(np.nan_to_num(rows)), np.nan_to_num(rows).astype(np.float32))

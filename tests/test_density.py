@@ -8,7 +8,7 @@ from jax.flatten_util import ravel_pytree
 
 import ewsg
 from ewsg import models
-from ewsg._jaxpr import bodies
+from ewsg._core.jaxpr import bodies
 
 START = {"a": jnp.array([0.3, -0.2]), "b": jnp.array(0.1)}
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ewsg import _worlds, canary, datasets, doctor
+from ewsg import datasets
+from ewsg.cli import canary, doctor, worlds
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def test_this_installation_is_fit():
 
 
 def test_it_says_which_world_this_is(monkeypatch):
-    for world, versions in _worlds.WORLDS.items():
+    for world, versions in worlds.WORLDS.items():
         exact = {package: f"{version}.7" for package, version in versions.items()}
         monkeypatch.setattr(platform, "python_version", lambda exact=exact: exact["python"])
         monkeypatch.setattr(importlib.metadata, "version", lambda name, exact=exact: exact.get(name, "1.0"))
@@ -54,8 +55,8 @@ def test_it_says_which_world_this_is(monkeypatch):
 
 
 def test_a_mixture_is_no_world(monkeypatch):
-    assert _worlds.name(_worlds.WORLDS["newest"] | {"python": "3.12"}) == "newest"
-    assert _worlds.name(_worlds.WORLDS["newest"] | {"arviz": "0.23"}) is None
+    assert worlds.name(worlds.WORLDS["newest"] | {"python": "3.12"}) == "newest"
+    assert worlds.name(worlds.WORLDS["newest"] | {"arviz": "0.23"}) is None
     pretend_version(monkeypatch, "numpy", "2.1.0")
     report = doctor.check()
     assert find(report, "world").detail.startswith("none that is tested as a whole (python 3.")

@@ -93,6 +93,6 @@ def test_every_setting_is_documented():
 
     for name in ewsg.__all__:
         part = getattr(ewsg, name)
-        if isinstance(part, type) and issubclass(part, ewsg._component.Component):
+        if isinstance(part, type) and issubclass(part, ewsg._core.component.Component):
             for field in dataclasses.fields(part):
                 assert f"{field.name}:" in part.__doc__, (name, field.name)

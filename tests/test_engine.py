@@ -11,7 +11,8 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
-from ewsg import _driver, _interrupt, _random, _start
+from ewsg import _random
+from ewsg._engine import driver, interrupt, start
 from ewsg.errors import InputError
 from ewsg.estimators.base import AbstractMinibatch
 
@@ -110,7 +111,7 @@ def test_versions_name_the_library_itself(gaussian):
 def test_default_thinning_bounds_what_is_kept():
     """1,000 draws; of a network whose draw takes 10 MiB, 102; of one that takes 1 GiB, 10."""
     for draw_bytes, kept in ((100, 1000), (10 * 2**20, 102), (2**30, 10)):
-        plan = _start.make_plan(1_000_000, 0.5, None, draw_bytes)
+        plan = start.make_plan(1_000_000, 0.5, None, draw_bytes)
         assert plan.num_draws == pytest.approx(kept, rel=0.01)
 
 
@@ -158,7 +159,7 @@ def test_arguments_are_checked_before_any_work(gaussian, options, sentence):
 
 
 def test_a_forked_process_is_refused(gaussian, monkeypatch):
-    monkeypatch.setattr("ewsg._process._owner", os.getpid() + 1)
+    monkeypatch.setattr("ewsg._core.process._owner", os.getpid() + 1)
     with pytest.raises(InputError, match="forked"):
         sample(gaussian)
 
@@ -256,7 +257,7 @@ def signal_after(monkeypatch):
                 os.kill(os.getpid(), number)
             return 3
 
-        monkeypatch.setattr(_driver, "_next_quota", quota)
+        monkeypatch.setattr(driver, "_next_quota", quota)
 
     return arrange
 
@@ -298,7 +299,7 @@ def test_a_second_sigterm_does_not_disturb_the_save(capfd):
     ended = []
     previous = signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
     try:
-        with _interrupt.deferred(terminate=True) as stop:
+        with interrupt.deferred(terminate=True) as stop:
             for _ in range(3):
                 os.kill(os.getpid(), signal.SIGTERM)
             assert stop()
@@ -311,9 +312,9 @@ def test_a_second_sigterm_does_not_disturb_the_save(capfd):
 
 def test_a_handler_that_was_not_set_from_python(monkeypatch):
     set_handler = signal.signal
-    monkeypatch.setattr(_interrupt.signal, "signal", lambda number, handler: set_handler(number, handler) and None)
+    monkeypatch.setattr(interrupt.signal, "signal", lambda number, handler: set_handler(number, handler) and None)
     try:
-        with _interrupt.deferred() as stop:
+        with interrupt.deferred() as stop:
             assert not stop()
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
     finally:
@@ -354,8 +355,8 @@ def test_slow_saves_are_rare(monkeypatch):
             saves.append(now[0])
             now[0] += 10.0
 
-    monkeypatch.setattr(_driver.time, "perf_counter", lambda: now[0])
-    saver = _driver._Saver("run.npz")
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    saver = driver._Saver("run.npz")
     while now[0] < 600:
         now[0] += 1
         saver.now_and_then(SlowRun)

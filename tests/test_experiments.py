@@ -16,23 +16,14 @@ import scipy.stats
 from rich.console import Console
 
 import ewsg
-from ewsg import cli, experiments
+from ewsg import cli
 from ewsg.errors import InputError
-from ewsg.experiments import (
-    averages,
-    base,
-    blr_report,
-    claims,
-    covertype,
-    drawing,
-    misspecified,
-    planar,
-    report,
-    running,
-    speed,
-)
-from ewsg.experiments.claims import Claim, Interval
-from ewsg.outputs import Folder
+from ewsg.lab import experiments, panels
+from ewsg.lab.experiments import claims, experiment as base, mean_convergence, misspecified, report, reproduce
+from ewsg.lab.experiments.claims import Claim, Interval
+from ewsg.lab.experiments.covertype import data as covertype, report as blr_report
+from ewsg.lab.experiments.gaussian import shared, time_averages
+from ewsg.lab.folder import Folder
 
 
 def work(folder, **settings):
@@ -94,7 +85,7 @@ def test_claims_as_markdown():
 def test_kl_after_thirty_passes(tmp_path):
     """The value of an independent implementation for these centres (tests/test_gaussian.py)."""
     here = work(tmp_path / "x", chains=4000, data_passes=30)
-    row = planar.kl_curve(here, "EWSG", ewsg.recipes.ewsg(1, 0.05, 10.0), 42)
+    row = shared.kl_curve(here, "EWSG", ewsg.recipes.ewsg(1, 0.05, 10.0), 42)
     assert row["value"]["kl"][-1] == pytest.approx(0.93, rel=0.1)
     assert row["value"]["passes"] == list(range(1, 31))
     assert row["cost"]["data_passes"] == 30
@@ -102,23 +93,26 @@ def test_kl_after_thirty_passes(tmp_path):
 
 
 def test_settling_ignores_noise():
-    assert planar.settled([1, 2, 3, 4], [9.0, 1.4, 1.1, 1.0], 0.0) == 2
-    assert planar.settled([1, 2, 3, 4], [0.9, 0.012, 0.004, 0.001], 0.01) == 2
-    assert planar.settled([1, 2], [1.0, 1.0], 0.0) == 1
+    assert shared.settled([1, 2, 3, 4], [9.0, 1.4, 1.1, 1.0], 0.0) == 2
+    assert shared.settled([1, 2, 3, 4], [0.9, 0.012, 0.004, 0.001], 0.01) == 2
+    assert shared.settled([1, 2], [1.0, 1.0], 0.0) == 1
 
 
 def test_time_averages_of_the_full_gradient_are_exact(tmp_path):
     h, steps, thin = 0.01, 200, 4
     run = ewsg.sample(
-        averages.target(),
-        ewsg.recipes.full_gradient(h, planar.FRICTION),
-        init=averages.start,
+        time_averages.target(),
+        ewsg.recipes.full_gradient(h, shared.FRICTION),
+        init=time_averages.start,
         num_chains=4000,
         num_steps=steps + 200,
         discard=200,
         thin=thin,
     )
-    found, exact = averages.Spread(**averages.spread(averages.phi(run))), averages.full_gradient(h, steps, thin)
+    found, exact = (
+        time_averages.Spread(**time_averages.spread(time_averages.phi(run))),
+        time_averages.full_gradient(h, steps, thin),
+    )
     assert found.bias == pytest.approx(exact.bias, abs=4 * found.bias_error)
     assert found.variance == pytest.approx(exact.variance, abs=4 * found.variance_error)
     assert found.mse == pytest.approx(found.bias**2 + found.variance)
@@ -127,9 +121,13 @@ def test_time_averages_of_the_full_gradient_are_exact(tmp_path):
 def test_exact_bias_of_sghmc():
     """To first order in h: (h/2γ)·n²·var(c)/n over the full gradient's own."""
     h = 1e-6
-    noise = averages.data().astype(float).var(0).mean() * planar.NUM_DATA**2
-    expected = averages.EXACT * h * noise / (2 * planar.FRICTION) + averages.stationary(h)[1][0, 0] - averages.EXACT
-    assert averages.uniform_bias(h) == pytest.approx(expected, rel=1e-3)
+    noise = time_averages.data().astype(float).var(0).mean() * shared.NUM_DATA**2
+    expected = (
+        time_averages.EXACT * h * noise / (2 * shared.FRICTION)
+        + time_averages.stationary(h)[1][0, 0]
+        - time_averages.EXACT
+    )
+    assert time_averages.uniform_bias(h) == pytest.approx(expected, rel=1e-3)
 
 
 def test_exact_posterior_of_the_misspecified_model():
@@ -181,9 +179,9 @@ def test_predictions_by_hand():
 
 def test_distances_of_means_are_free_of_noise():
     rng = np.random.default_rng(0)
-    exact = {h: np.zeros(60) for h in speed.STEPS}
-    noise = {h: 0.1 + rng.normal(size=(10, 60)) for h in speed.STEPS}
-    for value, error in zip(*speed._distances(noise, exact), strict=True):
+    exact = {h: np.zeros(60) for h in mean_convergence.STEPS}
+    noise = {h: 0.1 + rng.normal(size=(10, 60)) for h in mean_convergence.STEPS}
+    for value, error in zip(*mean_convergence._distances(noise, exact), strict=True):
         assert value**2 == pytest.approx(0.01, abs=4 * 2 * value * error)
 
 
@@ -199,7 +197,7 @@ def test_an_interrupted_run_is_not_stored_and_a_finished_one_not_repeated(tmp_pa
     def one(sample):
         monkeypatch.setattr(base, "sample", sample)
         return work(tmp_path / "x").sample(
-            "a", planar.target(42), method, lambda run: run.draws.sum().item(), **options
+            "a", shared.target(42), method, lambda run: run.draws.sum().item(), **options
         )
 
     def interrupted(*args, **kwargs):
@@ -280,10 +278,10 @@ def test_experiments_in_miniature(group, tmp_path, monkeypatch):
     first = {name: reproduced(name, tmp_path) for name in GROUPS[group]}
     if group == "gaussian":
         row = first["mse-bias"]["SGHMC"][-1]
-        assert row["bias"] == pytest.approx(averages.uniform_bias(7e-2), abs=5 * row["bias_error"])
+        assert row["bias"] == pytest.approx(time_averages.uniform_bias(7e-2), abs=5 * row["bias_error"])
         printed = first["gaussian-kl"]["printed"]
         assert printed["SGHMC"]["kl_of_each_draw"][0] == pytest.approx(1.23, rel=0.25)
-        assert printed["SVRG-LD"]["kl_of_each_draw"][0] < 10 * planar.floor(400)
+        assert printed["SVRG-LD"]["kl_of_each_draw"][0] < 10 * shared.floor(400)
         assert first["vr-gaussian"]["h = 0.05"]["EWSG-VR as printed"]["failed_chains"] == [1.0, 1.0]
     if group == "pima":
         assert all(row["support"] <= 3 for row in first["theorems"]["ends_of_chains"]["gaussian"])
@@ -312,7 +310,7 @@ def reproduced(name, folder):
 def test_all_of_them_and_the_report(tmp_path, monkeypatch, capsys):
     def run(work):
         found = work.part("a", {}, lambda: [1.0, 2.0])
-        drawing.draw(work.figure("figure"), [drawing.Panel({"line": drawing.Curve([1, 2], found)}, "t", "x", "y")])
+        panels.draw(work.figure("figure"), [panels.Panel({"line": panels.Curve([1, 2], found)}, "t", "x", "y")])
         rows = [Claim("it is so", "yes", "0.1", "no"), Claim("not in the paper: more", "-", "3", "yes")]
         return base.Outcome({"found": found}, rows, {"figure": "A line."}, ["As printed."], {"rule": "none"})
 
@@ -320,7 +318,7 @@ def test_all_of_them_and_the_report(tmp_path, monkeypatch, capsys):
         name: base.Experiment(name, "a fake", {scale: {"k": 1} for scale in base.SCALES}, run)
         for name in ("one", "two")
     }
-    for module in (running, report):
+    for module in (reproduce, report):
         monkeypatch.setattr(module, "EXPERIMENTS", fakes)
     assert ewsg_command("reproduce", "--all", "--scale", "smoke", "--out", str(tmp_path / "all")) == 0
     assert "reproduction.md" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 
 import ewsg
 from ewsg import _random
-from ewsg.contract import Kick
+from ewsg.interface import Kick
 
 N, H, GAMMA, T = 6, 0.05, 10.0, 0.7
 SIGMA = np.sqrt(2 * GAMMA * T)

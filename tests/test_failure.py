@@ -5,8 +5,8 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
-from ewsg.failure import likely_cause
 from ewsg.kernels import RandomWalk
+from ewsg.result.failure import likely_cause
 
 ORIGIN = jnp.zeros(2)
 

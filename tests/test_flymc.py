@@ -11,11 +11,12 @@ from test_kernels import OBSERVED, START, assert_skewed_law, last_draws, log_lik
 
 import ewsg
 from ewsg import _random
-from ewsg.contract import Cost
 from ewsg.errors import InputError
-from ewsg.kernels import AbstractBound, FlyMC, GaussianTaylorBound, LogisticBound, logistic_bound
-from ewsg.kernels._table import Table
-from ewsg.kernels.bounds import Prepared
+from ewsg.interface import Cost
+from ewsg.kernels import AbstractBound, FlyMC, GaussianTaylorBound, LogisticBound
+from ewsg.kernels._bright_table import Table
+from ewsg.kernels.bounds import logistic as logistic_bound
+from ewsg.kernels.bounds.base import Prepared
 from ewsg.kernels.flymc import exponential, log_expm1
 
 ROWS = np.array([[1.0], [2.5], [-1.5]], np.float32)

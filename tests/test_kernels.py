@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _loop
+from ewsg._engine import loop
 from ewsg.errors import InputError
 from ewsg.kernels import NUTS, FlyMC, LogisticBound, RandomWalk, adapt_nuts
 
@@ -241,9 +241,9 @@ def test_what_does_not_fit_the_target_is_refused(skewed):
 def test_one_trace_serves_all_settings(skewed, kernel):
     """Step size and temperature are traced, the start is no part of the shapes."""
     ewsg.sample(skewed, kernel, init=START, num_steps=10)
-    compiled = _loop.advance(None, False)._cache_size()
+    compiled = loop.advance(None, False)._cache_size()
     ewsg.sample(skewed, type(kernel)(0.4, temperature=0.9), init=0.9 * START, num_steps=900, seed=1)
-    assert _loop.advance(None, False)._cache_size() == compiled
+    assert loop.advance(None, False)._cache_size() == compiled
 
 
 def test_counts_may_be_integers_of_numpy(skewed):

@@ -16,18 +16,18 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _atomic
+from ewsg._core import atomic
 from ewsg.errors import InputError, SaveError
-from ewsg.outputs import Folder
-from ewsg.result import RunCost
+from ewsg.lab.folder import Folder
+from ewsg.result.run import RunCost
 
 KILLER = """
 import dataclasses, json, os, random, signal, sys, time
 import numpy as np
-import ewsg.storage
+import ewsg.result.storage
 
 path, kills = sys.argv[1], int(sys.argv[2])
-run = ewsg.storage.load(path)
+run = ewsg.result.storage.load(path)
 runs = [dataclasses.replace(run, draws=np.full((2, 500_000), k, np.float32)) for k in range(2)]
 runs[0].save(path)
 random.seed(0)
@@ -43,7 +43,7 @@ for _ in range(kills):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     strays = len(os.listdir(os.path.dirname(path))) - 1
-    found.append([np.unique(ewsg.storage.load(path).draws).tolist(), strays])
+    found.append([np.unique(ewsg.result.storage.load(path).draws).tolist(), strays])
 runs[1].save(path)
 print(json.dumps({"found": found, "left": os.listdir(os.path.dirname(path))}))
 """
@@ -135,11 +135,11 @@ def test_the_file_of_a_live_writer_is_not_swept(tmp_path):
 
     def fill(file):
         file.write(b"outer")
-        _atomic.write(path, lambda inner: inner.write(b"inner"))
+        atomic.write(path, lambda inner: inner.write(b"inner"))
         assert path.read_bytes() == b"inner"
         assert len(os.listdir(tmp_path)) == 2
 
-    _atomic.write(path, fill)
+    atomic.write(path, fill)
     assert path.read_bytes() == b"outer"
     assert os.listdir(tmp_path) == ["file"]
 
@@ -178,7 +178,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, interruption):
         raise interruption
 
     with pytest.raises(interruption):
-        _atomic.write(path, fill)
+        atomic.write(path, fill)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
 
@@ -266,7 +266,7 @@ def test_odd_paths_are_one_sentence(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for sentence, paths in odd_paths(tmp_path).items():
         for path in paths:
-            for action in (ewsg.storage.check_writable, run.save):
+            for action in (ewsg.result.storage.check_writable, run.save):
                 with pytest.raises(InputError, match=sentence) as caught:
                     action(path)
                 assert "\n" not in str(caught.value)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _tree
+from ewsg._core import pytree
 
 ROWS = np.random.default_rng(0).normal(size=(40, 80)).astype(np.float32)
 LABELS = (ROWS[:, 0] > 0).astype(np.float32)
@@ -19,7 +19,7 @@ def log_likelihood(theta, datum):
 
 
 def target():
-    return ewsg.Target(log_likelihood, lambda theta: -0.5 * _tree.dot(theta, theta), (ROWS, LABELS))
+    return ewsg.Target(log_likelihood, lambda theta: -0.5 * pytree.dot(theta, theta), (ROWS, LABELS))
 
 
 def start():
@@ -37,10 +37,10 @@ def test_inner_products_of_many_numbers(shape):
     exact = np.sum(a.astype(np.float64) * b)
     size = np.sum(np.abs(a.astype(np.float64) * b))
     a, b = jnp.asarray(a), jnp.asarray(b)
-    assert abs(float(_tree.dot(a, b)) - exact) < 1e-6 * size
-    both = jax.vmap(_tree.dot)(jnp.stack([a, 2 * a]), jnp.stack([b, b]))
+    assert abs(float(pytree.dot(a, b)) - exact) < 1e-6 * size
+    both = jax.vmap(pytree.dot)(jnp.stack([a, 2 * a]), jnp.stack([b, b]))
     np.testing.assert_allclose(both, [exact, 2 * exact], atol=2e-6 * size)
-    gradient = jax.grad(lambda x: _tree.dot(x, b))(jnp.asarray(a))
+    gradient = jax.grad(lambda x: pytree.dot(x, b))(jnp.asarray(a))
     np.testing.assert_array_equal(gradient, b)
 
 

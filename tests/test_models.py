@@ -14,8 +14,8 @@ import scipy.stats
 import ewsg
 from ewsg import models
 from ewsg.errors import InputError
-from ewsg.likelihood import PerDatum
-from ewsg.target import _BLOCK
+from ewsg.target.likelihood import PerDatum
+from ewsg.target.target import _BLOCK
 
 D, K = 3, 4
 PRECISION = 0.7

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg._tree import is_function
+from ewsg._core.pytree import is_function
 from ewsg.errors import InputError
 from ewsg.kernels.nuts import starting_points
 from ewsg.modules import cross_entropy, function_of, parameters, restore

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import ewsg
-from ewsg import demo, experiments, outputs
-from ewsg.outputs import Folder
+from ewsg.lab import demo, experiments, folder as outputs
+from ewsg.lab.folder import Folder
 
 
 def test_a_finished_part_is_not_computed_again(tmp_path):

@@ -9,10 +9,10 @@ import pytest
 from test_splitting import stationary
 
 import ewsg
-from ewsg.contract import Kick
 from ewsg.estimators import paired
 from ewsg.estimators.paired import Paired
 from ewsg.integrators.baoab import BAOAB
+from ewsg.interface import Kick
 
 N, H, T = 4, 0.1, 0.7
 POSITION = {"m": jnp.array([0.2, -0.4]), "s": jnp.array(0.1)}

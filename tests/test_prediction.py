@@ -7,9 +7,9 @@ import pytest
 
 import ewsg
 from ewsg import prediction
-from ewsg._arviz import statistic
 from ewsg.errors import InputError
 from ewsg.prediction import Prediction, predict, score
+from ewsg.result.arviz import statistic
 
 RNG = np.random.default_rng(0)
 INPUTS = RNG.normal(size=(23, 4)).astype(np.float32)

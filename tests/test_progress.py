@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from ewsg import _progress
+from ewsg._engine import progress
 
 
 class Terminal(io.StringIO):
@@ -26,7 +26,7 @@ def stderr(monkeypatch):
 
 
 def run(enabled):
-    with _progress.bar(10, enabled, "sampling") as update:
+    with progress.bar(10, enabled, "sampling") as update:
         for done in range(11):
             update(done, f"{done} steps/s")
 
@@ -35,7 +35,7 @@ def run(enabled):
     ("enabled", "terminal", "shown"), [(None, True, True), (None, False, False), (False, True, False)]
 )
 def test_a_long_run_shows_a_bar_on_a_terminal(monkeypatch, stderr, enabled, terminal, shown):
-    monkeypatch.setattr(_progress, "_QUIET_SECONDS", -1.0)
+    monkeypatch.setattr(progress, "_QUIET_SECONDS", -1.0)
     stream = stderr(terminal)
     run(enabled)
     assert ("100%" in stream.getvalue()) is shown
@@ -43,7 +43,7 @@ def test_a_long_run_shows_a_bar_on_a_terminal(monkeypatch, stderr, enabled, term
 
 
 def test_asked_for_it_is_shown_anywhere(monkeypatch, stderr):
-    monkeypatch.setattr(_progress, "_QUIET_SECONDS", -1.0)
+    monkeypatch.setattr(progress, "_QUIET_SECONDS", -1.0)
     stream = stderr(False)
     run(True)
     assert "sampling" in stream.getvalue()
@@ -56,9 +56,9 @@ def test_a_short_run_shows_nothing(stderr):
 
 
 def test_an_error_ends_the_bar(monkeypatch, stderr):
-    monkeypatch.setattr(_progress, "_QUIET_SECONDS", -1.0)
+    monkeypatch.setattr(progress, "_QUIET_SECONDS", -1.0)
     stream = stderr(True)
-    with contextlib.suppress(ZeroDivisionError), _progress.bar(10, None) as update:
+    with contextlib.suppress(ZeroDivisionError), progress.bar(10, None) as update:
         update(1, "")
         update(1 // 0, "")
     assert stream.getvalue().endswith("\n") or "\x1b[?25h" in stream.getvalue()  # the cursor is back

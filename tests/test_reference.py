@@ -6,9 +6,9 @@ from scipy import integrate
 
 import ewsg
 from ewsg import reference
-from ewsg._arviz import statistic
 from ewsg.diagnostics import flatten
 from ewsg.errors import InputError
+from ewsg.result.arviz import statistic
 
 NOISE, PRIOR_SD = 0.5, 2.0
 

@@ -12,8 +12,9 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
-from ewsg import _driver, _record, sampling
-from ewsg._record import Plan, next_chunk
+from ewsg import sampling
+from ewsg._engine import draws as _record, driver
+from ewsg._engine.draws import Plan, next_chunk
 from ewsg.integrators.base import AbstractIntegrator
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.01, friction=5.0)
@@ -44,7 +45,7 @@ def test_thinning_discarding_and_chunking_do_not_change_the_chain(gaussian, monk
     thinned = run(gaussian, thin=7, discard=11)
     np.testing.assert_array_equal(thinned.draws, every.draws[:, 11 + 6 :: 7])
     monkeypatch.setattr(_record, "_CHUNK_DRAWS", 5)
-    monkeypatch.setattr(_driver, "_next_quota", lambda taken, seconds, quota: 3)
+    monkeypatch.setattr(driver, "_next_quota", lambda taken, seconds, quota: 3)
     chunked = run(gaussian, thin=7, discard=11)
     np.testing.assert_array_equal(chunked.draws, thinned.draws)
     for name, values in thinned.stats.items():
@@ -58,7 +59,7 @@ def test_chunking_does_not_change_which_chains_fail(gaussian, monkeypatch):
     whole = run(gaussian, **options)
     assert 5 < np.sum(whole.status == "diverged") < 60
     for quota in (1, 7):
-        monkeypatch.setattr(_driver, "_next_quota", lambda taken, seconds, _, quota=quota: quota)
+        monkeypatch.setattr(driver, "_next_quota", lambda taken, seconds, _, quota=quota: quota)
         cut = run(gaussian, **options)
         np.testing.assert_array_equal(cut.status, whole.status)
         np.testing.assert_array_equal(cut.draws, whole.draws)
@@ -134,7 +135,7 @@ def test_cost_is_counted_by_hand(gaussian, estimator, per_step):
 
 
 def test_cost_is_exact_beyond_32_bits(gaussian):
-    from ewsg._accumulate import Counts
+    from ewsg._core.accumulate import Counts
 
     counts = Counts.zero()
     for _ in range(5):
@@ -206,7 +207,7 @@ def test_collect_moments_keeps_no_draws(gaussian):
 
 
 def test_compensated_sum_is_exact_where_a_float32_sum_stalls():
-    from ewsg._accumulate import Compensated
+    from ewsg._core.accumulate import Compensated
 
     def accumulate(_, carry):
         return carry[0].add(jnp.float32(0.1)), carry[1] + jnp.float32(0.1)
@@ -247,7 +248,7 @@ def test_one_bad_chain_does_not_mix_into_results(centres):
 
     target = ewsg.Target(log_likelihood, None, centres)
     starts = jnp.array([[0.0, 0.0], [0.1, 0.0], [45.0, 0.0]])
-    keys = ewsg._loop.chain_keys(jax.random.key(0), 3).init
+    keys = ewsg._engine.loop.chain_keys(jax.random.key(0), 3).init
     words = [np.asarray(jax.random.key_data(key)) for key in keys]
 
     def init(key):
@@ -282,7 +283,7 @@ def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return 100
 
-    monkeypatch.setattr(_driver, "_next_quota", interrupting_quota)
+    monkeypatch.setattr(driver, "_next_quota", interrupting_quota)
     found = run(gaussian, num_steps=2_000_000_000, thin=40_000_000, save_to=tmp_path / "run.npz")
     assert found.settings["interrupted"]
     assert found.settings["num_steps"] == sum(chunks) == 8 + 5 * 100
@@ -295,9 +296,9 @@ def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path, monkeypatch):
 
 
 def test_a_second_interrupt_is_not_held_back():
-    from ewsg import _interrupt
+    from ewsg._engine import interrupt
 
-    with _interrupt.deferred() as interrupted:
+    with interrupt.deferred() as interrupted:
         os.kill(os.getpid(), signal.SIGINT)
         assert interrupted()
         with pytest.raises(KeyboardInterrupt):
@@ -340,4 +341,4 @@ def test_memory_stays_small_and_does_not_grow_with_steps():
     ],
 )
 def test_how_many_steps_a_call_takes(taken, seconds, quota, wanted):
-    assert _driver._next_quota(taken, seconds, quota) == wanted
+    assert driver._next_quota(taken, seconds, quota) == wanted

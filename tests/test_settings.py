@@ -14,7 +14,7 @@ from test_splitting import stationary
 import ewsg
 from ewsg.errors import InputError
 from ewsg.estimators import AbstractEstimator
-from ewsg.likelihood import AbstractLikelihood
+from ewsg.target.likelihood import AbstractLikelihood
 
 ROOT = Path(__file__).parents[1]
 START = jnp.array([0.3, -0.2])

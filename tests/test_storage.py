@@ -9,7 +9,7 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
-from ewsg import storage
+from ewsg.result import storage
 
 METHODS = {
     "paired": (ewsg.Paired(3), ewsg.BAOAB(step_size=0.01, friction=5.0)),

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg._component import describe
+from ewsg._core.component import describe
 from ewsg.collect import Moments, MomentsSummary
 from ewsg.errors import InputError
-from ewsg.storage.trees import store
+from ewsg.result.storage.trees import store
 
 
 class Pair(NamedTuple):
@@ -301,7 +301,7 @@ def test_draws_of_a_class_that_the_collector_makes_go_on(gaussian, tmp_path):
     method = ewsg.Uniform(10), ewsg.Underdamped(step_size=0.02, friction=5.0)
     run = ewsg.sample(gaussian, *method, init=jnp.zeros(2), num_chains=2, num_steps=4, discard=0, collect=collector)
     run.save(tmp_path / "run.npz")
-    saved = ewsg.storage.read(tmp_path / "run.npz")
+    saved = ewsg.result.storage.read(tmp_path / "run.npz")
     assert set(saved.run.draws) == {".high", ".low"}
     restored = saved.restored(ewsg.compose(gaussian, *method), collector)
     assert_same(restored.draws, run.draws)

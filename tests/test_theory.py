@@ -13,9 +13,9 @@ from scipy import stats
 
 import ewsg
 from ewsg import theory
-from ewsg._component import describe
-from ewsg.contract import Kick
+from ewsg._core.component import describe
 from ewsg.errors import InputError
+from ewsg.interface import Kick
 from ewsg.theory.local import trace_of, weights_of
 
 

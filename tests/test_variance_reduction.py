@@ -16,14 +16,14 @@ from test_exponential import assert_law, chain_law
 from test_gaussian import CHAINS, assert_covariance, last_draws
 
 import ewsg
-from ewsg.contract import Kick
 from ewsg.errors import InputError
-from ewsg.estimators.anchored import anchored, slope_at
 from ewsg.estimators.clustered import Clustered
 from ewsg.estimators.control_variate import ControlVariate
+from ewsg.estimators.correction import anchored, slope_at
 from ewsg.estimators.exponential import enumerate_batches
 from ewsg.estimators.svrg import SVRG
-from ewsg.likelihood import AbstractLikelihood
+from ewsg.interface import Kick
+from ewsg.target.likelihood import AbstractLikelihood
 
 N = 6
 ANCHOR = {"w": jnp.array([0.1, 0.4, -0.3]), "b": jnp.array(-0.2)}
@@ -375,7 +375,7 @@ def test_directional_derivatives_count_twice(gaussian):
             return force, state, info._replace(cost=self.cost(target.num_data))
 
         def cost(self, num_data):
-            return ewsg.contract.Cost(2, 5)
+            return ewsg.interface.Cost(2, 5)
 
         def noise_factor(self, num_data):
             return 0.5

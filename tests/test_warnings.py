@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg import _estimates
-from ewsg._arviz import statistic
 from ewsg.collect import Moments, MomentsSummary
-from ewsg.result import Run, RunCost
+from ewsg.result import estimates
+from ewsg.result.arviz import statistic
+from ewsg.result.run import Run, RunCost
 
 COST = RunCost(1000, 0, 2.0, 1.0, 0.5)
 PARTS = {"estimator": {"component": "Uniform"}, "integrator": {"component": "Underdamped"}}
@@ -47,7 +47,7 @@ def test_the_worst_parameter_is_found_beyond_the_table():
 @pytest.mark.parametrize("fault", ["place", "spread", "trend"])
 def test_one_of_very_many_parameters_is_found_whatever_is_wrong_with_it(monkeypatch, fault):
     """All are screened, block by block; ArviZ then looks at the worst."""
-    monkeypatch.setattr(_estimates, "_ENTRIES_PER_BLOCK", 3 * 800)
+    monkeypatch.setattr(estimates, "_ENTRIES_PER_BLOCK", 3 * 800)
     draws = {"a": independent(600).reshape(4, 200, 60, 10), "b": independent(41, seed=1)}
     bad = draws["b"][..., 40]
     if fault == "place":
@@ -64,7 +64,7 @@ def test_one_of_very_many_parameters_is_found_whatever_is_wrong_with_it(monkeypa
 def test_blocks_do_not_change_the_table(monkeypatch):
     draws = {"a": independent(5), "b": independent(1)[..., 0]}
     whole = made_up(draws).summary().parameters
-    monkeypatch.setattr(_estimates, "_ENTRIES_PER_BLOCK", 1)
+    monkeypatch.setattr(estimates, "_ENTRIES_PER_BLOCK", 1)
     for name, values in made_up(draws).summary().parameters.items():
         np.testing.assert_array_equal(values, whole[name])
     assert list(whole["parameter"]) == ["a[0]", "a[1]", "a[2]", "a[3]", "a[4]", "b"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg.problems.whitening import whitened
+from ewsg.target.whitening import whitened
 
 PRECISION = np.array([[4.0, 1.5], [1.5, 1.0]], np.float32)
 CENTRES = np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32)

@@ -4,7 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from ewsg.experiments import report
+from ewsg.lab.experiments import report
 
 DOCS = Path(__file__).parents[1] / "docs"
 IMAGES = Path("images", "reproduction")

@@ -8,15 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from .parsing import (
-    Columns,
-    parse_a9a,
-    parse_covertype,
-    parse_idx,
-    parse_parkinsons,
-    parse_pima,
-    parse_regression,
-)
+from .parsing import Columns, parse_a9a, parse_covertype, parse_idx, parse_parkinsons, parse_pima, parse_regression
 
 
 class File(NamedTuple):

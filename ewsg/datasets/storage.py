@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 import platformdirs
 
-from .. import _atomic
+from .._core import atomic
 from ..errors import DataNotFound, InputError
 from .registry import File
 
@@ -119,4 +119,4 @@ def keep_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def _write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Another process sees all of the file or none of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _atomic.write(path, write)
+    atomic.write(path, write)

@@ -8,12 +8,12 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .. import _random
-from .._component import Component, check_count
-from .._settings import check_flags
-from .._types import Indices, Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick, times_root
+from .._core.component import Component, check_count
+from .._core.settings import check_flags
+from .._core.types import Indices, Key, Position, Scalar
 from ..errors import InputError
-from ..target import Target
+from ..interface import Cost, EstimateInfo, Kick, times_root
+from ..target.target import Target
 
 PROBE_DATA = 32
 

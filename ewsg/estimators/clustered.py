@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .. import _random
-from .._component import check_count
-from .._settings import plain
-from .._types import Indices, Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick
+from .._core.component import check_count
+from .._core.settings import plain
+from .._core.types import Indices, Key, Position, Scalar
 from ..errors import InputError
-from ..target import Target
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import PROBE_DATA, AbstractEstimator, probe_direction
 
 

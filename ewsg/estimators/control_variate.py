@@ -10,15 +10,15 @@ import numpy as np
 import optax
 from jaxtyping import Array, Int
 
-from .. import _tree
-from .._component import check_count, check_positive
-from .._settings import plain
-from .._types import Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick
+from .._core import pytree
+from .._core.component import check_count, check_positive
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar
 from ..errors import InputError
-from ..target import Target
-from .anchored import AbstractCorrection, anchored, doubled, slope_at
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractEstimator
+from .correction import AbstractCorrection, anchored, doubled, slope_at
 
 _SEARCH_MEMORY = 10
 _LINE_SEARCH_STEPS = 20
@@ -153,7 +153,7 @@ def _find_mode(target: Target, start: Position, max_passes: int, tolerance: Scal
 
     potential.defvjp(
         lambda position: (potential(position), target.full_force(position)),
-        lambda force, cotangent: (_tree.scaled(-cotangent, force),),
+        lambda force, cotangent: (pytree.scaled(-cotangent, force),),
     )
     line_search = optax.scale_by_zoom_linesearch(_LINE_SEARCH_STEPS, initial_guess_strategy="one")
     optimizer = optax.lbfgs(memory_size=_SEARCH_MEMORY, linesearch=line_search)
@@ -168,12 +168,12 @@ def _find_mode(target: Target, start: Position, max_passes: int, tolerance: Scal
         )
         line = _last_part(state)
         old = now.position, now.value, now.gradient
-        new = _tree.cast_like((optax.apply_updates(now.position, updates), line.value, line.grad), old)
+        new = pytree.cast_like((optax.apply_updates(now.position, updates), line.value, line.grad), old)
         failed = ~((line.value < now.value) | (line.info.decrease_error <= 0))
         gained = (line.value < now.value) | (_norm(line.grad) < _norm(now.gradient))
         idle = jnp.where(failed, _IDLE_ITERATIONS, jnp.where(gained, 0, now.idle + 1))
         evaluations = now.evaluations + line.info.num_linesearch_steps.astype(jnp.int32)
-        position, value, gradient = _tree.where(failed, old, new)
+        position, value, gradient = pytree.where(failed, old, new)
         return Search(position, value, gradient, state, evaluations, idle)
 
     value, first_gradient = jax.value_and_grad(potential)(start)
@@ -183,7 +183,7 @@ def _find_mode(target: Target, start: Position, max_passes: int, tolerance: Scal
 
 
 def _norm(tree: Position) -> Scalar:
-    return jnp.sqrt(_tree.dot(tree, tree))
+    return jnp.sqrt(pytree.dot(tree, tree))
 
 
 def _last_part(chain_state: Any) -> Any:

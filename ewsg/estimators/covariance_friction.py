@@ -11,14 +11,15 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from .. import _random, _tree
-from .._component import check_choice, check_count, check_positive
-from .._settings import plain
-from .._types import Indices, Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick
+from .. import _random
+from .._core import pytree
+from .._core.component import check_choice, check_count, check_positive
+from .._core.settings import plain
+from .._core.types import Indices, Key, Position, Scalar
 from ..errors import InputError
-from ..target import Target
-from ._drag import Moments, clip, factor_drag, matrix_drag, moment_drag, orthonormal, sketched, stretched
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
+from ._covariance import Moments, clip, factor_drag, matrix_drag, moment_drag, orthonormal, sketched, stretched
 from .base import AbstractEstimator
 from .exponential import Exponential
 from .uniform import Uniform
@@ -178,8 +179,8 @@ class CovarianceFriction(AbstractEstimator):
         root = None if kick.metric is None else jnp.sqrt(ravel_pytree(kick.metric)[0])
         factor = kick.factor if self.factor is None else self.factor
         scale = factor * self.noise_factor(target.num_data) * kick.step_size / (2 * kick.temperature)
-        scale = _tree.as_dtype(scale, momentum.dtype)
-        ceiling = None if self.bound is None else _tree.as_dtype(self.bound / kick.step_size, momentum.dtype)
+        scale = pytree.as_dtype(scale, momentum.dtype)
+        ceiling = None if self.bound is None else pytree.as_dtype(self.bound / kick.step_size, momentum.dtype)
         stats, gradients = dict(info.stats), self.cost(target.num_data).datum_gradients
         assert info.indices is not None
         if self.mode == "svrg":
@@ -197,7 +198,7 @@ class CovarianceFriction(AbstractEstimator):
             drag = self._sampled_drag(deviations, covariance, root, momentum, scale, ceiling)
         cost = Cost(gradients, info.cost.datum_directional)
         friction = kick.over_root(unravel(-drag))
-        force = _tree.add_scaled(force, 1, friction)
+        force = pytree.add_scaled(force, 1, friction)
         return force, FrictionState(inner, covariance), EstimateInfo(info.indices, cost, stats, friction)
 
     def cost(self, num_data: int) -> Cost:

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .. import _random, _tree
-from .._component import check_choice, check_count
-from .._settings import plain
-from .._types import Indices, Key, Position
-from ..contract import Cost, EstimateInfo, Kick
+from .. import _random
+from .._core import pytree
+from .._core.component import check_choice, check_count
+from .._core.settings import plain
+from .._core.types import Indices, Key, Position
 from ..errors import InputError
-from ..target import Target
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise, draw_batch
 
 _CHOICES = ("momentum", "zero", "one", "next_zero", "noise")
@@ -127,11 +128,11 @@ class Exponential(AbstractMinibatch):
         if self.x == "noise":
             return kick.noise
         if self.x == "momentum":
-            return _tree.scaled(1 / _tree.divisor(kick.noise_scale), kick.over_root(kick.decay))
+            return pytree.scaled(1 / pytree.divisor(kick.noise_scale), kick.over_root(kick.decay))
         if self.x == "next_zero":
-            ahead = kick.over_root(_tree.subtract(kick.decay, kick.momentum))
-            return _tree.scaled(1 / _tree.divisor(kick.noise_scale), ahead)
-        return _tree.full_like(kick.position, 1.0 if self.x == "one" else 0.0)
+            ahead = kick.over_root(pytree.subtract(kick.decay, kick.momentum))
+            return pytree.scaled(1 / pytree.divisor(kick.noise_scale), ahead)
+        return pytree.full_like(kick.position, 1.0 if self.x == "one" else 0.0)
 
     def _run_chain(
         self, key: Key, target: Target, kick: Kick, x: Position, state: Indices | tuple[()]
@@ -148,7 +149,7 @@ class Exponential(AbstractMinibatch):
             return candidate(start), {}
         dtype = jax.tree.leaves(kick.position)[0].dtype
         thresholds = jnp.log(_random.uniform(_random.fold(key, length + 1), (length,), dtype))
-        evaluate = self._evaluation(_tree.size(kick.position))
+        evaluate = self._evaluation(pytree.size(kick.position))
         if evaluate == "stacked":
             proposals = [self._draw(_random.fold(key, m), target) for m in range(1, length + 1)]
             stacked = jax.vmap(candidate)(jnp.stack([start, *proposals]))
@@ -159,7 +160,7 @@ class Exponential(AbstractMinibatch):
             current, accepted = carry
             proposed = candidate(self._draw(_random.fold(key, m), target))
             accept = thresholds[m - 1] < proposed.log_weight - current.log_weight
-            return _tree.where(accept, proposed, current), accepted + accept.astype(dtype)
+            return pytree.where(accept, proposed, current), accepted + accept.astype(dtype)
 
         carry = (candidate(start), jnp.zeros((), dtype))
         if evaluate == "streamed":
@@ -191,7 +192,7 @@ class Exponential(AbstractMinibatch):
 def log_weight(force: Position, x: Position, kick: Kick) -> Float[Array, ""]:
     """½‖x + n a‖² − ½‖x‖² = (n a/2 + x)·n a, where n a = −whitened force; the term left out is the same for all."""
     whitened = kick.whiten(force)
-    return _tree.dot(whitened, _tree.add_scaled(_tree.scaled(0.5, whitened), -1, x))
+    return pytree.dot(whitened, pytree.add_scaled(pytree.scaled(0.5, whitened), -1, x))
 
 
 def enumerate_batches(num_data: int, batch_size: int, replace: bool) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .._types import Key, Position
-from ..contract import Cost, EstimateInfo, Kick
-from ..target import Target
+from .._core.types import Key, Position
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractEstimator
 
 

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from .. import _random, _tree
-from .._component import check_choice, check_positive
-from .._settings import plain
-from .._types import Indices, Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick
+from .. import _random
+from .._core import pytree
+from .._core.component import check_choice, check_positive
+from .._core.settings import plain
+from .._core.types import Indices, Key, Position, Scalar
 from ..errors import InputError
-from ..target import Target
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise, draw_batch
 from .reshuffled import Reshuffled
 
@@ -87,9 +88,9 @@ class Paired(AbstractMinibatch):
         held = target.hold(drawn)
         along = held.directional(kick.position, drawn, kick.times_root(reference))
         first, second = jnp.split(along, 2)
-        h, over = (_tree.as_dtype(number, along.dtype) for number in (kick.step_size, 2 * self.batch_size * variance))
+        h, over = (pytree.as_dtype(number, along.dtype) for number in (kick.step_size, 2 * self.batch_size * variance))
         tilt = h * (first - second) / over
-        lean = _tree.as_dtype(self._factor(kick, target.num_data), tilt.dtype) * tilt
+        lean = pytree.as_dtype(self._factor(kick, target.num_data), tilt.dtype) * tilt
         if self.rule == "select":
             threshold = _random.uniform(_random.fold(key, 1), tilt.shape, tilt.dtype)
             take_second = threshold < choice_probability(lean)
@@ -121,7 +122,7 @@ class Paired(AbstractMinibatch):
     def _sequential(
         self, target: Target, kick: Kick, drawn: Indices, reference: Position, variance: Scalar
     ) -> tuple[Position, Float[Array, " pairs"]]:
-        dimension = _tree.size(kick.position)
+        dimension = pytree.size(kick.position)
         if 2 * self.batch_size * dimension > _SEQUENTIAL_LIMIT:
             raise InputError(
                 f"Paired(rule='sequential') would hold {2 * self.batch_size} gradients of {dimension} parameters per "
@@ -131,7 +132,7 @@ class Paired(AbstractMinibatch):
         each = target.forces(kick.position, drawn)
         forces = jax.vmap(lambda force: ravel_pytree(kick.times_root(force))[0])(each)
         h, variance, factor = (
-            _tree.as_dtype(number, forces.dtype)
+            pytree.as_dtype(number, forces.dtype)
             for number in (kick.step_size, variance, self._factor(kick, target.num_data))
         )
         first, second = jnp.split(forces * (h / (2 * self.batch_size)), 2)
@@ -144,7 +145,7 @@ class Paired(AbstractMinibatch):
             return r - friction_share(q, factor) * along * v + (one + other), along
 
         end, tilt = jax.lax.scan(tilt_pair, start, (first, second))
-        return kick.over_root(unravel((end - start) / _tree.divisor(h))), tilt
+        return kick.over_root(unravel((end - start) / pytree.divisor(h))), tilt
 
 
 def choice_probability(tilt: Float[Array, "*b"]) -> Float[Array, "*b"]:
@@ -159,7 +160,7 @@ def _reference(kick: Kick) -> tuple[Position, Scalar]:
     """
     if kick.momentum is not None:
         return kick.over_root(kick.momentum), kick.temperature
-    return _tree.scaled(kick.noise_scale, kick.noise), _tree.divisor(kick.noise_scale) ** 2
+    return pytree.scaled(kick.noise_scale, kick.noise), pytree.divisor(kick.noise_scale) ** 2
 
 
 def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:

@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree
-from .._settings import plain
-from .._types import Key, Position
-from ..contract import Cost, EstimateInfo, Kick
-from ..target import Target
+from .. import _random
+from .._core import pytree
+from .._core.settings import plain
+from .._core.types import Key, Position
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise
 
 
@@ -47,7 +48,7 @@ class Reshuffled(AbstractMinibatch):
         indices = _random.shuffled(_random.fold(stream, state.epoch), places, target.num_data)
         force = target.force(kick.position, indices)
         last = state.batch + 1 >= target.num_data // self.batch_size
-        following = _tree.where(
+        following = pytree.where(
             last,
             state._replace(epoch=state.epoch + 1, batch=jnp.zeros_like(state.batch)),
             state._replace(batch=state.batch + 1),

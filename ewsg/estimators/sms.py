@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree
-from .._settings import plain
-from .._types import Key, Position
-from ..contract import Cost, EstimateInfo, Kick
-from ..target import Target
+from .. import _random
+from .._core import pytree
+from .._core.settings import plain
+from .._core.types import Key, Position
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise
 
 
@@ -47,7 +48,7 @@ class SMS(AbstractMinibatch):
         places = batch * self.batch_size + jnp.arange(self.batch_size, dtype=jnp.int32)
         indices = _random.shuffled(_random.fold(stream, state.sweep), places, target.num_data)
         force = target.force(kick.position, indices)
-        following = _tree.where(
+        following = pytree.where(
             state.place + 1 >= 2 * batches,
             state._replace(sweep=state.sweep + 1, place=jnp.zeros_like(state.place)),
             state._replace(place=state.place + 1),

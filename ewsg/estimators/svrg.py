@@ -8,14 +8,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .. import _tree
-from .._component import check_count
-from .._settings import plain
-from .._types import Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, Kick
-from ..target import Target
-from .anchored import AbstractCorrection, anchored, slope_at
+from .._core import pytree
+from .._core.component import check_count
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractEstimator
+from .correction import AbstractCorrection, anchored, slope_at
 
 
 class SVRGState(NamedTuple):
@@ -59,7 +59,7 @@ class SVRG(AbstractCorrection):
         return dataclasses.replace(self, inner=inner), cost
 
     def init(self, key: Key, target: Target, position: Position) -> SVRGState:
-        return SVRGState(position, _tree.zeros_like(position), self.inner.init(key, target, position))
+        return SVRGState(position, pytree.zeros_like(position), self.inner.init(key, target, position))
 
     def estimate(
         self, key: Key, target: Target, kick: Kick, state: SVRGState

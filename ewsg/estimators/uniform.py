@@ -5,10 +5,10 @@ from typing import Any
 import equinox as eqx
 
 from .. import _random
-from .._settings import plain
-from .._types import Key, Position
-from ..contract import Cost, EstimateInfo, Kick
-from ..target import Target
+from .._core.settings import plain
+from .._core.types import Key, Position
+from ..interface import Cost, EstimateInfo, Kick
+from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise, draw_batch
 
 

@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree, schedules
-from .._component import check_choice, check_positive
-from .._settings import plain
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.component import check_choice, check_positive
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar, Schedule
+from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 
@@ -55,7 +56,7 @@ class BAOAB(AbstractIntegrator):
         kick = Kick(
             position=position,
             momentum=momentum,
-            decay=_tree.scaled(1 - damping, momentum),
+            decay=pytree.scaled(1 - damping, momentum),
             noise=None,
             step_size=h,
             noise_scale=noise_scale,
@@ -64,11 +65,11 @@ class BAOAB(AbstractIntegrator):
             factor=(1 + damping) / 2,
         )
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
-        kicked = _tree.add_scaled(momentum, h, force)
-        halfway = _tree.add_scaled(position, h / 2, kicked)
+        kicked = pytree.add_scaled(momentum, h, force)
+        halfway = pytree.add_scaled(position, h / 2, kicked)
         noise = _random.normal_like(key_noise, position)
-        damped = _tree.add_scaled(_tree.scaled(damping, kicked), noise_scale, noise)
-        moved = Phase(_tree.add_scaled(halfway, h / 2, damped), damped)
+        damped = pytree.add_scaled(pytree.scaled(damping, kicked), noise_scale, noise)
+        moved = Phase(pytree.add_scaled(halfway, h / 2, damped), damped)
         return moved, estimator_state, StepInfo(position, force, info)
 
     def scales(self, step: Int[Array, ""]) -> Scales:

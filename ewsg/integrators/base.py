@@ -10,12 +10,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree, schedules
-from .._component import Component, check_choice, check_positive
-from .._settings import check_flags
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import EstimateInfo, Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.component import Component, check_choice, check_positive
+from .._core.settings import check_flags
+from .._core.types import Key, Position, Scalar, Schedule
 from ..errors import InputError
+from ..interface import EstimateInfo, Kick, Scales, StepInfo
 
 ForceFunction: TypeAlias = Callable[[Key, Kick, Any], tuple[Position, Any, EstimateInfo]]
 """(key, kick, estimator state) -> (force, estimator state, info)."""
@@ -31,8 +32,8 @@ class Phase(NamedTuple):
 def start_momentum(key: Key, position: Position, temperature: Scalar, how: str) -> Phase:
     """`position` with a momentum drawn from N(0, T I) ("thermal"), or at rest ("zero")."""
     if how == "zero":
-        return Phase(position, _tree.zeros_like(position))
-    return Phase(position, _tree.scaled(jnp.sqrt(temperature), _random.normal_like(key, position)))
+        return Phase(position, pytree.zeros_like(position))
+    return Phase(position, pytree.scaled(jnp.sqrt(temperature), _random.normal_like(key, position)))
 
 
 class AbstractIntegrator(Component):

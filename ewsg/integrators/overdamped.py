@@ -6,10 +6,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree, schedules
-from .._settings import plain
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar, Schedule
+from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase
 
 
@@ -48,7 +49,7 @@ class Overdamped(AbstractIntegrator):
         noise = _random.normal_like(key_noise, phase.position)
         kick = Kick(phase.position, None, None, noise, h, noise_scale, self.temperature, step)
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
-        moved = _tree.add_scaled(_tree.add_scaled(phase.position, h, force), noise_scale, noise)
+        moved = pytree.add_scaled(pytree.add_scaled(phase.position, h, force), noise_scale, noise)
         return Phase(moved, None), estimator_state, StepInfo(phase.position, force, info)
 
     def scales(self, step: Int[Array, ""]) -> Scales:

@@ -9,12 +9,13 @@ import jax.core
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree, schedules
-from .._component import check_positive
-from .._settings import plain
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.component import check_positive
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar, Schedule
 from ..errors import InputError
+from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction
 
 
@@ -71,7 +72,7 @@ class Preconditioned(AbstractIntegrator):
 
     def init(self, key: Key, position: Position) -> PreconditionedPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
         del key
-        return PreconditionedPhase(position, None, _tree.zeros_like(position))
+        return PreconditionedPhase(position, None, pytree.zeros_like(position))
 
     def step(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -96,16 +97,16 @@ class Preconditioned(AbstractIntegrator):
         else:
             force, estimator_state, info = force_function(key_force, kick, estimator_state)
         weight = jnp.where(step == 0, 1.0, 1 - self.alpha)  # of the present gradient in v
-        mean = _tree.scaled(1 / self._size(), force)
+        mean = pytree.scaled(1 / self._size(), force)
         second = jax.tree.map(lambda v, g: v + weight * (g**2 - v), second, mean)
         metric = jax.tree.map(self._inverse_root, second)
         drift = jax.tree.map(jnp.multiply, metric, force)
         if self.curvature:
             slope = jax.tree.map(lambda g, u, c: weight * g * u * c / self._size(), mean, signs, change)
             gamma = jax.tree.map(_gamma, metric, second, slope)
-            drift = _tree.add_scaled(drift, self.temperature, gamma)
-        roots = _tree.scaled(noise_scale, jax.tree.map(jnp.sqrt, metric))
-        moved = _tree.add_scaled(position, h, drift)
+            drift = pytree.add_scaled(drift, self.temperature, gamma)
+        roots = pytree.scaled(noise_scale, jax.tree.map(jnp.sqrt, metric))
+        moved = pytree.add_scaled(position, h, drift)
         moved = jax.tree.map(lambda x, root, xi: x + root * xi, moved, roots, noise)
         return PreconditionedPhase(moved, None, second), estimator_state, StepInfo(position, force, info)
 

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from .. import _random, _tree, schedules
-from .._component import check_choice, check_positive
-from .._settings import plain
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.component import check_choice, check_positive
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar, Schedule
+from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction
 
 
@@ -63,11 +64,11 @@ class Thermostat(AbstractIntegrator):
 
     def init(self, key: Key, position: Position) -> ThermostatPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
         if self.momentum == "zero":
-            momentum = _tree.zeros_like(position)
+            momentum = pytree.zeros_like(position)
         else:
-            momentum = _tree.scaled(jnp.sqrt(self.temperature), _random.normal_like(key, position))
+            momentum = pytree.scaled(jnp.sqrt(self.temperature), _random.normal_like(key, position))
         if self.per_coordinate:
-            return ThermostatPhase(position, momentum, _tree.full_like(position, self.friction))
+            return ThermostatPhase(position, momentum, pytree.full_like(position, self.friction))
         dtype = jax.tree.leaves(position)[0].dtype
         return ThermostatPhase(position, momentum, jnp.asarray(self.friction, dtype))
 
@@ -84,15 +85,15 @@ class Thermostat(AbstractIntegrator):
         position, momentum, thermostat = phase
         noise = _random.normal_like(key_noise, position)
         if self.per_coordinate:
-            decay = jax.tree.map(lambda xi, r: _tree.as_dtype(h, xi.dtype) * xi * r, thermostat, momentum)
+            decay = jax.tree.map(lambda xi, r: pytree.as_dtype(h, xi.dtype) * xi * r, thermostat, momentum)
         else:
-            decay = _tree.scaled(_tree.as_dtype(h, thermostat.dtype) * thermostat, momentum)
+            decay = pytree.scaled(pytree.as_dtype(h, thermostat.dtype) * thermostat, momentum)
         kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature, step)
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
-        kicked = _tree.add_scaled(_tree.subtract(momentum, decay), h, force)
-        kicked = _tree.add_scaled(kicked, noise_scale, noise)
+        kicked = pytree.add_scaled(pytree.subtract(momentum, decay), h, force)
+        kicked = pytree.add_scaled(kicked, noise_scale, noise)
         moved = ThermostatPhase(
-            _tree.add_scaled(position, h, kicked), kicked, self._regulated(thermostat, kicked, h / self.inertia)
+            pytree.add_scaled(position, h, kicked), kicked, self._regulated(thermostat, kicked, h / self.inertia)
         )
         return moved, estimator_state, StepInfo(position, force, info)
 
@@ -101,8 +102,8 @@ class Thermostat(AbstractIntegrator):
         if self.per_coordinate:
             excess = jax.tree.map(lambda r: r**2 - self.temperature, momentum)
         else:
-            excess = _tree.dot(momentum, momentum) / _tree.size(momentum) - self.temperature
-        return _tree.add_scaled(thermostat, rate, excess)
+            excess = pytree.dot(momentum, momentum) / pytree.size(momentum) - self.temperature
+        return pytree.add_scaled(thermostat, rate, excess)
 
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)

@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree, schedules
-from .._component import check_choice, check_positive
-from .._settings import plain
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.component import check_choice, check_positive
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar, Schedule
+from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 _SERIES_BELOW = 0.3
@@ -56,16 +57,16 @@ class UBU(AbstractIntegrator):
         kick = Kick(
             position=position,
             momentum=momentum,
-            decay=_tree.scaled(-jnp.expm1(-x), momentum),
+            decay=pytree.scaled(-jnp.expm1(-x), momentum),
             noise=None,
             step_size=h,
             noise_scale=noise_scale,
             temperature=self.temperature,
             step=step,
-            factor=1 / (2 - jnp.where(x == 0, 1.0, x / _tree.divisor(jnp.expm1(x)))),
+            factor=1 / (2 - jnp.where(x == 0, 1.0, x / pytree.divisor(jnp.expm1(x)))),
         )
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
-        kicked = Phase(position, _tree.add_scaled(momentum, h, force))
+        kicked = Phase(position, pytree.add_scaled(momentum, h, force))
         return self._flow(key_after, kicked, h / 2), estimator_state, StepInfo(position, force, info)
 
     def _flow(self, key: Key, phase: Phase, time: Scalar) -> Phase:
@@ -79,9 +80,9 @@ class UBU(AbstractIntegrator):
         own = root / gamma * jnp.sqrt(_residual(x))
         first = _random.normal_like(key_momentum, phase.position)
         second = _random.normal_like(key_position, phase.position)
-        drifted = _tree.add_scaled(phase.position, decayed / gamma, phase.momentum)
-        position = _tree.add_scaled(_tree.add_scaled(drifted, shared, first), own, second)
-        return Phase(position, _tree.add_scaled(_tree.scaled(1 - decayed, phase.momentum), sd_momentum, first))
+        drifted = pytree.add_scaled(phase.position, decayed / gamma, phase.momentum)
+        position = pytree.add_scaled(pytree.add_scaled(drifted, shared, first), own, second)
+        return Phase(position, pytree.add_scaled(pytree.scaled(1 - decayed, phase.momentum), sd_momentum, first))
 
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)

@@ -6,11 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, _tree, schedules
-from .._component import check_choice, check_positive
-from .._settings import plain
-from .._types import Key, Position, Scalar, Schedule
-from ..contract import Kick, Scales, StepInfo
+from .. import _random, schedules
+from .._core import pytree
+from .._core.component import check_choice, check_positive
+from .._core.settings import plain
+from .._core.types import Key, Position, Scalar, Schedule
+from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 
@@ -56,11 +57,11 @@ class Underdamped(AbstractIntegrator):
         h, noise_scale = self.scales(step)
         position, momentum = phase
         noise = _random.normal_like(key_noise, position)
-        decay = _tree.scaled(h * self.friction, momentum)
+        decay = pytree.scaled(h * self.friction, momentum)
         kick = Kick(position, momentum, decay, noise, h, noise_scale, self.temperature, step)
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
-        kicked = _tree.add_scaled(_tree.subtract(momentum, decay), h, force)
-        moved = Phase(_tree.add_scaled(position, h, momentum), _tree.add_scaled(kicked, noise_scale, noise))
+        kicked = pytree.add_scaled(pytree.subtract(momentum, decay), h, force)
+        moved = Phase(pytree.add_scaled(position, h, momentum), pytree.add_scaled(kicked, noise_scale, noise))
         return moved, estimator_state, StepInfo(position, force, info)
 
     def scales(self, step: Int[Array, ""]) -> Scales:

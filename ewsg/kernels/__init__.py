@@ -1,9 +1,9 @@
 """Whole methods that are neither estimator nor integrator: `ewsg.sample(target, kernel, ...)` runs them."""
 
-from .bounds import AbstractBound
+from .bounds.base import AbstractBound
+from .bounds.gaussian import GaussianTaylorBound
+from .bounds.logistic import LogisticBound
 from .flymc import FlyMC
-from .gaussian_bound import GaussianTaylorBound
-from .logistic_bound import LogisticBound
 from .nuts import NUTS, adapt_nuts
 from .random_walk import RandomWalk
 

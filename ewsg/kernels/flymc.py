@@ -10,19 +10,20 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
-from .. import _random, _tree
-from .._accumulate import Compensated
-from .._component import check_count, check_positive
-from .._settings import plain
-from .._types import Batch, Indices, Key, Position, Scalar
-from ..contract import Cost, EstimateInfo, StepInfo
+from .. import _random
+from .._core import pytree
+from .._core.accumulate import Compensated
+from .._core.component import check_count, check_positive
+from .._core.settings import plain
+from .._core.types import Batch, Indices, Key, Position, Scalar
 from ..errors import InputError
 from ..integrators.base import Phase
+from ..interface import Cost, EstimateInfo, StepInfo
 from ..sampler import AbstractKernel, AbstractSampler, SamplerState
-from ..target import Target
-from ._check import check_bound
-from ._table import Table
-from .bounds import AbstractBound
+from ..target.target import Target
+from ._bright_table import Table
+from .bounds.base import AbstractBound
+from .bounds.check import check_bound
 
 _VIOLATION = 64.0
 _FIRST_BLOCK = 16_384
@@ -146,12 +147,12 @@ class FireflySampler(AbstractSampler):
         thresholds = exponential(key_decide, (self.num_resampled + 1,), dtype)
         fireflies, violations = self._resample(thresholds[:-1], position, state.estimator, indices)
         noise = _random.normal_like(key_move, position)
-        proposal = _tree.cast_like(_tree.add_scaled(position, self.kernel.step_size, noise), position)
+        proposal = pytree.cast_like(pytree.add_scaled(position, self.kernel.step_size, noise), position)
         base = self._base(proposal)
         total, more = self._bright_sum(proposal, fireflies.table)
         log_ratio = (base - fireflies.base) + _difference(total, fireflies.bright_sum)
         accept = -thresholds[-1] < log_ratio  # not where it is NaN
-        moved = _tree.where(accept, (proposal, base, total), (position, fireflies.base, fireflies.bright_sum))
+        moved = pytree.where(accept, (proposal, base, total), (position, fireflies.base, fireflies.bright_sum))
         stats = {
             "acceptance": jnp.where(jnp.isnan(log_ratio), 0, jnp.exp(jnp.minimum(log_ratio, 0))).astype(dtype),
             "bright": fireflies.table.num_bright.astype(dtype),

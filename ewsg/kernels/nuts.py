@@ -10,14 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .. import _loop, _random, _tree
-from .._component import check_count, check_positive
-from .._settings import plain
-from .._types import HostOrDevice, Key, Position, Scalar
-from ..contract import Cost
+from .. import _random
+from .._core import pytree
+from .._core.component import check_count, check_positive
+from .._core.settings import plain
+from .._core.types import HostOrDevice, Key, Position, Scalar
+from .._engine import loop
 from ..errors import InputError, first_line
-from ..target import Target, check_start
-from ._blackjax import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
+from ..interface import Cost
+from ..target.target import Target, check_start
+from .full_data import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
 
 _MOST_GRADIENTS = 2**32
 
@@ -91,7 +93,7 @@ class NUTS(AbstractFullKernel):
         return Cost(self.warmup_gradients)
 
     def _inverse_mass(self, position: Position, dtype: jnp.dtype) -> Array:
-        d = _tree.size(position)
+        d = pytree.size(position)
         if self.inverse_mass_matrix is None:
             return jnp.ones(d, dtype)
         matrix = jnp.asarray(self.inverse_mass_matrix, dtype)
@@ -145,7 +147,7 @@ def adapt_nuts(
     check_count("adapt_nuts", "num_warmup", num_warmup, 20)
     check_count("adapt_nuts", "max_depth", max_depth, 1)
     with unchecked():
-        keys = _loop.chain_keys(jax.random.key(seed), int(num_chains))
+        keys = loop.chain_keys(jax.random.key(seed), int(num_chains))
         positions = starting_points(target, init, keys.init, temperature)
         lengths = int(num_warmup), int(max_depth)
         tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, *lengths)
@@ -164,7 +166,7 @@ def starting_points(
 ) -> Position:
     """The starting points of all chains, checked, in the widest floating-point type that is on."""
     check_start(init)
-    if _tree.is_function(init):
+    if pytree.is_function(init):
         try:
             positions = jax.vmap(init)(keys)
         except Exception as error:

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import _random
-from .._component import check_positive
-from .._types import HostOrDevice, Key, Position
+from .._core.component import check_positive
+from .._core.types import HostOrDevice, Key, Position
 from ..errors import InputError
-from ._blackjax import AbstractFullKernel, Move, blackjax
+from .full_data import AbstractFullKernel, Move, blackjax
 
 
 class RandomWalk(AbstractFullKernel):

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 from numpy.typing import ArrayLike
 
-from .. import _arrays, _memory
+from .._core import memory
 from ..errors import InputError
+from ..target import arrays
 
 
 def as_features(owner: str, features: ArrayLike) -> Float[Array, "n d"]:
@@ -17,7 +18,7 @@ def as_features(owner: str, features: ArrayLike) -> Float[Array, "n d"]:
     numbers = _feature_numbers(owner, features)
     if isinstance(numbers.array, jax.Array) and numbers.array.dtype == _feature_dtype(numbers.array):
         return numbers.array
-    return _arrays.to_device(_own_features(owner, numbers))
+    return arrays.to_device(_own_features(owner, numbers))
 
 
 def feature_copy(owner: str, features: ArrayLike) -> Float[np.ndarray, "n d"]:
@@ -28,7 +29,7 @@ def feature_copy(owner: str, features: ArrayLike) -> Float[np.ndarray, "n d"]:
 
 def as_responses(owner: str, name: str, responses: ArrayLike, num_rows: int) -> Shaped[np.ndarray, " n"]:
     """One number for each row of the features, as given."""
-    array = np.asarray(_arrays.as_numbers(f"{owner}: {name}", responses).array)
+    array = np.asarray(arrays.as_numbers(f"{owner}: {name}", responses).array)
     if array.ndim != 1:
         raise InputError(f"{owner}: {name} must have one axis, one entry per datum, not shape {array.shape}")
     if len(array) != num_rows:
@@ -38,7 +39,7 @@ def as_responses(owner: str, name: str, responses: ArrayLike, num_rows: int) -> 
 
 def cast(owner: str, name: str, array: np.ndarray, dtype: np.typing.DTypeLike) -> Shaped[Array, " n"]:
     """The same values as JAX holds them; those beyond the dtype's range are refused."""
-    return _arrays.to_device(_arrays.own(f"{owner}: {name}", _arrays.Numbers(array, False), dtype))
+    return arrays.to_device(arrays.own(f"{owner}: {name}", arrays.Numbers(array, False), dtype))
 
 
 def refuse(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.ndarray, rule: str) -> None:
@@ -58,15 +59,15 @@ def with_intercept(features: ArrayLike) -> Float[np.ndarray, "n columns"]:
     """
     numbers = _feature_numbers("with_intercept", features)
     rows, columns = numbers.array.shape
-    joined = _arrays.empty((rows, columns + 1), _feature_dtype(numbers.array))
+    joined = arrays.empty((rows, columns + 1), _feature_dtype(numbers.array))
     joined[:, 0] = 1
     _own_features("with_intercept", numbers, joined[:, 1:])
     return joined
 
 
-def _feature_numbers(owner: str, features: ArrayLike) -> _arrays.Numbers:
+def _feature_numbers(owner: str, features: ArrayLike) -> arrays.Numbers:
     """The feature matrix as given, its shape checked."""
-    numbers = _arrays.as_numbers(f"{owner}: features", features)
+    numbers = arrays.as_numbers(f"{owner}: features", features)
     if numbers.array.ndim != 2 or numbers.array.size == 0:
         raise InputError(
             f"{owner}: features must be a matrix (one row per datum, one column per feature), not {numbers.array.shape}"
@@ -79,9 +80,9 @@ def _feature_dtype(array: Any) -> np.dtype:
     return np.dtype(np.float32 if array.dtype == np.float32 else jnp.result_type(float))
 
 
-def _own_features(owner: str, numbers: _arrays.Numbers, out: np.ndarray | None = None) -> np.ndarray:
+def _own_features(owner: str, numbers: arrays.Numbers, out: np.ndarray | None = None) -> np.ndarray:
     dtype = _feature_dtype(numbers.array)
     if out is None:
         needed = numbers.array.size * dtype.itemsize
-        _memory.check(needed, f"{owner}: a copy of the features in memory", "use fewer rows or columns")
-    return _arrays.own(f"{owner}: features", numbers, dtype, out)
+        memory.check(needed, f"{owner}: a copy of the features in memory", "use fewer rows or columns")
+    return arrays.own(f"{owner}: features", numbers, dtype, out)

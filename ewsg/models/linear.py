@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 from numpy.typing import ArrayLike
 
-from .._component import check_positive
-from .._types import Batch, Scalar
-from ..likelihood import AbstractLikelihood
-from ..target import Target
+from .._core.component import check_positive
+from .._core.types import Batch, Scalar
+from ..target.likelihood import AbstractLikelihood
+from ..target.target import Target
 from . import _inputs, priors
 from ._products import weighted_rows
 from ._shapes import Column, Each, Real, Rows, Vector

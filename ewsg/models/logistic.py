@@ -3,10 +3,10 @@
 import jax
 from numpy.typing import ArrayLike
 
-from .. import _arrays
-from .._types import Batch, Scalar
-from ..likelihood import AbstractLikelihood
-from ..target import Target
+from .._core.types import Batch, Scalar
+from ..target import arrays
+from ..target.likelihood import AbstractLikelihood
+from ..target.target import Target
 from . import _inputs, priors
 from ._products import weighted_rows
 from ._shapes import Column, Each, Real, Rows, Vector
@@ -66,7 +66,7 @@ def logistic(
     _inputs.refuse("logistic", "labels", labels, (labels != 0) & (labels != 1), "0 or 1")
     prior = priors.gaussian("logistic", prior_scale, prior_precision)
     rows *= 2 * labels.astype(rows.dtype)[:, None] - 1
-    return Target(Logistic(), prior, _arrays.to_device(rows))
+    return Target(Logistic(), prior, arrays.to_device(rows))
 
 
 def _log_density(params: Vector, data: Batch) -> Each:

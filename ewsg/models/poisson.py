@@ -5,9 +5,9 @@ import numpy as np
 from jax.scipy.special import gammaln
 from numpy.typing import ArrayLike
 
-from .._types import Batch, Scalar
-from ..likelihood import AbstractLikelihood
-from ..target import Target
+from .._core.types import Batch, Scalar
+from ..target.likelihood import AbstractLikelihood
+from ..target.target import Target
 from . import _inputs, priors
 from ._products import weighted_rows
 from ._shapes import Column, Each, Real, Rows, Vector

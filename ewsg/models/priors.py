@@ -3,11 +3,11 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from .. import _tree
-from .._component import check_positive
-from .._types import Position, Scalar
+from .._core import pytree
+from .._core.component import check_positive
+from .._core.types import Position, Scalar
 from ..errors import InputError
-from ..target import flat
+from ..target.target import flat
 from ._shapes import Real
 
 __all__ = ["DEFAULT_SCALE", "GaussianPrior", "flat", "gaussian"]
@@ -31,7 +31,7 @@ class GaussianPrior(eqx.Module):
         check_positive("GaussianPrior", "precision", self.precision, zero=True)
 
     def __call__(self, params: Position) -> Real:
-        square = _tree.dot(params, params)
+        square = pytree.dot(params, params)
         return -0.5 * jnp.asarray(self.precision, square.dtype) * square
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from .._component import check_count
-from .._types import Batch, Scalar
+from .._core.component import check_count
+from .._core.types import Batch, Scalar
 from ..errors import InputError
-from ..likelihood import AbstractLikelihood
-from ..target import Target
+from ..target.likelihood import AbstractLikelihood
+from ..target.target import Target
 from . import _inputs, priors
 from ._shapes import Column, Each, Matrix, Real, Rows
 

@@ -8,10 +8,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._component import check_count
-from .._types import Batch, Position
+from .._core.component import check_count
+from .._core.types import Batch, Position
 from ..errors import InputError
-from ..result import Run
+from ..result.run import Run
 from .classes import Prediction
 from .inputs import owned
 from .kinds import Kind, Noise, Reading, reading

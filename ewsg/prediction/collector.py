@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .. import _tree
-from .._component import check_count
-from .._convolution import fast_here
-from .._settings import plain
-from .._types import Batch, Position
+from .._core import pytree
+from .._core.component import check_count
+from .._core.convolution import fast_here
+from .._core.settings import plain
+from .._core.types import Batch, Position
 from ..collect import AbstractCollector
 from ..errors import InputError
-from ..result import Run
+from ..result.run import Run
 from .averages import ROWS_PER_BLOCK
 from .classes import Prediction
 from .inputs import on_device, owned
@@ -87,7 +87,7 @@ class Predictive(AbstractCollector):
     def _outputs(self, read: Reading, position: Position) -> Float[Array, "n k"]:
         """In at least float32, in which averages over many draws can be held."""
         one = functools.partial(fast_here(read), position)
-        return _tree.widened(jax.lax.map(one, self.inputs, batch_size=self.block))
+        return pytree.widened(jax.lax.map(one, self.inputs, batch_size=self.block))
 
 
 class _Classes(NamedTuple):

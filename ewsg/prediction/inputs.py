@@ -4,9 +4,10 @@ from typing import Any
 
 import jax
 
-from .. import _arrays, _memory, _tree
-from .._types import Batch
+from .._core import memory, pytree
+from .._core.types import Batch
 from ..errors import InputError
+from ..target import arrays as _arrays
 
 
 def owned(inputs: Batch) -> Batch:
@@ -14,12 +15,12 @@ def owned(inputs: Batch) -> Batch:
 
     DataFrames become matrices; entries that are not finite, or that JAX's dtype would change, are refused.
     """
-    named = _tree.named_leaves("inputs", inputs)
+    named = pytree.named_leaves("inputs", inputs)
     found = {name: _arrays.as_numbers(name, leaf) for name, leaf in named.items()}
     _check_rows([numbers.array for numbers in found.values()])
     copied = [numbers.array for numbers in found.values() if not isinstance(numbers.array, jax.Array)]
     needed = sum(array.size * _arrays.jax_dtype(array.dtype).itemsize for array in copied)
-    _memory.check(needed, "a copy of the inputs in memory", "predict fewer rows at a time")
+    memory.check(needed, "a copy of the inputs in memory", "predict fewer rows at a time")
     return jax.tree.structure(inputs).unflatten([_arrays.owned(name, numbers) for name, numbers in found.items()])
 
 

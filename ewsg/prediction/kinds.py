@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .. import modules
-from .._component import check_positive
-from .._types import Position
+from .._core.component import check_positive
+from .._core.types import Position
 from ..errors import InputError, first_line, unknown
 
 Kind = Literal["binary", "classes", "regression"]

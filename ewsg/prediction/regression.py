@@ -8,7 +8,7 @@ import jax
 import numpy as np
 from scipy.special import logsumexp
 
-from .._types import Batch, Position
+from .._core.types import Batch, Position
 from ..errors import InputError
 from .classes import agreement
 

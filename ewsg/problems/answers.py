@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError
-from ..fingerprint import check_same_target, fingerprint
+from ..target.fingerprint import check_same_target, fingerprint
 from .base import Answer, Problem
 
 FOLDER = Path(__file__).parent / "answers"

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .. import _tree
-from .._types import Position
+from .._core import pytree
+from .._core.types import Position
 from ..diagnostics import flatten, moments
 from ..reference import nuts
-from ..target import Target
-from .whitening import whitened
+from ..target.target import Target
+from ..target.whitening import whitened
 
 
 class Answer(NamedTuple):
@@ -85,7 +85,7 @@ class Problem:
         counts = {"num_chains": 8, "num_warmup": self.num_warmup, "num_draws": self.num_draws}
         if self.is_stiff:
             target, place = whitened(self.target, self.init)
-            found = nuts(target, jnp.zeros(_tree.size(self.init)), **counts, progress=progress)
+            found = nuts(target, jnp.zeros(pytree.size(self.init)), **counts, progress=progress)
             draws = jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(place)))(found.draws))
         else:
             found = nuts(self.target, self.init, **counts, progress=progress)
@@ -101,7 +101,7 @@ class Problem:
 
 def _quality(draws: Position, divergences: int) -> dict[str, Any]:
     """What says whether the reference can be trusted."""
-    from .._arviz import statistic
+    from ..result.arviz import statistic
 
     places = flatten(draws)
     return {

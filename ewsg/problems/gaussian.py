@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..target import Target
+from ..target.target import Target
 from .base import Problem
 
 

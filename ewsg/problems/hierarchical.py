@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..target import Target
+from ..target.target import Target
 from .base import Problem
 
 _GROUPS = 8

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .. import _tree, datasets
-from ..target import Target
+from .. import datasets
+from .._core import pytree
+from ..target.target import Target
 from .base import Problem
 
 _HIDDEN, _NOISE = 5, 0.5
@@ -25,7 +26,7 @@ def log_likelihood(params: dict[str, Array], datum: tuple[Array, Array]) -> Floa
 
 def log_prior(params: dict[str, Array]) -> Float[Array, ""]:
     """Every weight N(0, 1)."""
-    return -0.5 * _tree.dot(params, params)
+    return -0.5 * pytree.dot(params, params)
 
 
 def network() -> Problem:

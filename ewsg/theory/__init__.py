@@ -12,14 +12,7 @@
 
 from .convergence import contraction, mean_matrix, mean_trajectory, quadratic_target
 from .gradients import datum_gradients
-from .local import (
-    LocalTraces,
-    ewsg_weights,
-    first_order_change,
-    local_covariance,
-    local_traces,
-    momentum_x,
-)
+from .local import LocalTraces, ewsg_weights, first_order_change, local_covariance, local_traces, momentum_x
 from .mse import MseConstants, MseTerms, SquaredErrors, mse_terms, running_errors, squared_errors
 from .optimal import OptimalWeights, optimal_weights
 from .slope import Slope, fit_slope

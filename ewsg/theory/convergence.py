@@ -5,11 +5,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from .._component import check_count, check_positive
-from .._types import Batch, Position
+from .._core.component import check_count, check_positive
+from .._core.types import Batch, Position
 from ..errors import InputError
-from ..likelihood import AbstractLikelihood
-from ..target import Target
+from ..target.likelihood import AbstractLikelihood
+from ..target.target import Target
 
 
 class QuadraticTerm(AbstractLikelihood):

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._types import Position
+from .._core.types import Position
 from ..errors import InputError
-from ..target import Target
+from ..target.target import Target
 
 _BLOCK_ENTRIES = 4_000_000
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from .. import _tree
-from .._component import check_positive
-from .._types import Position
+from .._core import pytree
+from .._core.component import check_positive
+from .._core.types import Position
 from ..errors import InputError
-from ..target import Target
+from ..target.target import Target
 from . import optimal
 from .gradients import datum_gradients, flatten
 
@@ -36,7 +36,7 @@ class LocalTraces(NamedTuple):
 def momentum_x(momentum: Position, step_size: float, friction: float, temperature: float = 1.0) -> Position:
     """x = √h γ r/σ, the paper's recommended hyper-parameter; σ² = 2γT."""
     _check(step_size, friction, temperature)
-    return _tree.scaled(math.sqrt(step_size * friction / (2 * temperature)), momentum)
+    return pytree.scaled(math.sqrt(step_size * friction / (2 * temperature)), momentum)
 
 
 def ewsg_weights(

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from .._component import check_count, check_positive
-from .._types import Position
+from .._core.component import check_count, check_positive
+from .._core.types import Position
 from ..errors import InputError
-from ..result import Run
+from ..result.run import Run
 from .slope import as_covariance
 
 _BOOTSTRAP = 400

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 from scipy.optimize import linprog
 
-from .. import _tree
-from .._types import Position
+from .._core import pytree
+from .._core.types import Position
 from ..errors import InputError
-from ..target import Target
+from ..target.target import Target
 from .gradients import datum_gradients
 
 _ENTRIES_LIMIT = 5_000_000
@@ -57,7 +57,7 @@ def optimal_weights(target: Target, position: Position) -> OptimalWeights:
         >>> best.probabilities.round(6).tolist(), best.support  # the two data next to the mean
         ([0.0, 0.5, 0.5, 0.0], 2)
     """
-    size = target.num_data * _tree.size(jax.tree.map(np.asarray, position))
+    size = target.num_data * pytree.size(jax.tree.map(np.asarray, position))
     if size > _ENTRIES_LIMIT:
         raise InputError(f"n·d = {size:,} is above {_ENTRIES_LIMIT:,}, too large a program: take fewer data")
     return solve(datum_gradients(target, position))

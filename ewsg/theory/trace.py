@@ -9,15 +9,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import _random, _tree
-from .._component import check_count, rebuild
-from .._types import Key, Position
+from .. import _random
+from .._core import pytree
+from .._core.component import check_count, rebuild
+from .._core.types import Key, Position
 from ..errors import InputError
 from ..estimators import AbstractEstimator
 from ..integrators import AbstractIntegrator
-from ..result import Run
+from ..result.run import Run
 from ..sampler import AbstractSampler, Sampler, SamplerState, compose
-from ..target import Target
+from ..target.target import Target
 from .gradients import flatten_rows
 
 _BLOCK_ENTRIES = 16_000_000
@@ -88,7 +89,7 @@ def force_traces(
     _check_stateless(sampler, positions)
     num_points = jax.tree.leaves(positions)[0].shape[0]
     keys = _random.split(key, num_points)
-    num_blocks = math.ceil(num_replicates * _tree.size(positions) / _BLOCK_ENTRIES)
+    num_blocks = math.ceil(num_replicates * pytree.size(positions) / _BLOCK_ENTRIES)
     traces = []
     for block in np.array_split(np.arange(num_points), min(num_blocks, num_points)):
         rows = jax.tree.map(operator.itemgetter(block), positions)
@@ -106,7 +107,7 @@ def _replicates(sampler: Sampler, keys: jax.Array, positions: Position, num_repl
         phase = sampler.integrator.init(key_phase, position)
         if phase.momentum is not None:
             thermal = _random.normal_like(key_momentum, position)
-            phase = phase._replace(momentum=_tree.scaled(jnp.sqrt(sampler.temperature), thermal))
+            phase = phase._replace(momentum=pytree.scaled(jnp.sqrt(sampler.temperature), thermal))
         estimator_state = sampler.estimator.init(key_estimator, sampler.target, position)
         state = SamplerState(phase, estimator_state, jnp.int32(0))
         return jax.vmap(lambda k: sampler.step(k, state)[1].force)(_random.split(key_steps, num_replicates))

@@ -1,0 +1,1 @@
+"""Vocabulary and array tools that know no MCMC."""

@@ -1,0 +1,140 @@
+"""Algebra on pytrees of arrays: the positions, momenta and forces of a chain."""
+
+import functools
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..errors import InputError
+from .compiler import stored
+from .types import Position, Scalar
+
+_FEW, _HALVINGS = 4096, 5
+
+
+def add_scaled(tree: Position, scale: Scalar, other: Position) -> Position:
+    """tree + scale · other."""
+    return jax.tree.map(lambda a, b: a + as_dtype(scale, b.dtype) * b, tree, other)
+
+
+def scaled(scale: Scalar, tree: Position) -> Position:
+    """scale · tree."""
+    return jax.tree.map(lambda a: as_dtype(scale, a.dtype) * a, tree)
+
+
+def as_dtype(scale: Scalar, dtype: Any) -> Scalar:
+    """A scalar in the dtype of what it is to multiply; Python's numbers need no cast."""
+    return scale.astype(dtype) if isinstance(scale, jax.Array) else scale
+
+
+def divisor(value: Scalar) -> Scalar:
+    """`value`, or 1 where it is 0: for quotients that are to be 0 where their numerator and `value` both are."""
+    return jnp.where(value == 0, 1.0, value)
+
+
+def subtract(tree: Position, other: Position) -> Position:
+    """tree − other."""
+    return jax.tree.map(operator.sub, tree, other)
+
+
+def dot(tree: Position, other: Position) -> Float[Array, ""]:
+    """The inner product, summed over all leaves."""
+    products = [_sum(a * b) for a, b in zip(jax.tree.leaves(tree), jax.tree.leaves(other), strict=True)]
+    return functools.reduce(operator.add, products)
+
+
+def _sum(array: Array) -> Array:
+    """The sum of all entries; of many, halves are added first, in one vectorised pass over memory on the CPU."""
+    flat, odd = array.reshape(-1), jnp.zeros((), array.dtype)
+    while flat.size > _FEW:
+        for _ in range(_HALVINGS):
+            half, left = divmod(flat.size, 2)
+            odd = odd + flat[-1] if left else odd
+            flat = flat[:half] + flat[half : 2 * half]
+        flat = stored(flat)
+    return jnp.sum(flat) + odd
+
+
+def zeros_like(tree: Position) -> Position:
+    """The zero vector of the same shape."""
+    return jax.tree.map(jnp.zeros_like, tree)
+
+
+def full_like(tree: Position, value: Scalar) -> Position:
+    """The vector whose entries are all `value`."""
+    return jax.tree.map(lambda a: jnp.full_like(a, value), tree)
+
+
+def size(tree: Position) -> int:
+    """The number of scalars: the dimension d."""
+    return sum(leaf.size for leaf in jax.tree.leaves(tree))
+
+
+def num_bytes(tree: Position) -> int:
+    """The size in memory of all leaves, which may be shapes."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def where(condition: Array, tree: Position, other: Position) -> Position:
+    """`tree` if the (scalar) condition holds, else `other`; works on keys too."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), tree, other)
+
+
+def all_finite(tree: Position) -> Array:
+    """Whether no entry is NaN or infinite."""
+    return functools.reduce(operator.and_, [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)])
+
+
+def max_abs(tree: Position) -> Array:
+    """The largest absolute entry."""
+    return functools.reduce(jnp.maximum, [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(tree)])
+
+
+def wide_dtype(tree: Position) -> jnp.dtype:
+    """The widest dtype of the leaves, and at least float32: for sums, and for numbers as large as n."""
+    dtypes = (jnp.dtype(jnp.float32), *(leaf.dtype for leaf in jax.tree.leaves(tree)))
+    return max(dtypes, key=lambda dtype: jnp.finfo(dtype).bits)
+
+
+def widened(tree: Position) -> Position:
+    """The same values, each leaf in at least float32."""
+    return jax.tree.map(lambda leaf: leaf.astype(wide_dtype(leaf)), tree)
+
+
+def combined(scale: Scalar, tree: Position, other_scale: Scalar, other: Position) -> Position:
+    """scale · tree + other_scale · other, computed in at least float32, in the dtypes of `tree`."""
+
+    def add(a: Array, b: Array) -> Array:
+        wide = wide_dtype(a)
+        return (as_dtype(scale, wide) * a.astype(wide) + as_dtype(other_scale, wide) * b.astype(wide)).astype(a.dtype)
+
+    return jax.tree.map(add, tree, other)
+
+
+def cast_like(tree: Position, example: Position) -> Position:
+    """The same values in the dtypes of `example`."""
+    return jax.tree.map(lambda a, b: a.astype(b.dtype), tree, example)
+
+
+def named_leaves(name: str, tree: Any) -> dict[str, Any]:
+    """The leaves of a user's pytree by what errors call them, such as data['x'][0]; keys must be sortable."""
+    try:
+        leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda node: isinstance(node, Iterator))
+    except (TypeError, ValueError) as error:  # which one differs between versions of JAX
+        raise InputError(
+            f"{name} has a dict whose keys JAX cannot sort, such as names beside numbers: give all keys one type"
+        ) from error
+    return {name + jax.tree_util.keystr(path): leaf for path, leaf in leaves}
+
+
+def is_function(init: Any) -> bool:
+    """Whether `init` is a function of a key, not a pytree of parameters that happens to be callable (a module)."""
+    if not callable(init):
+        return False
+    if isinstance(init, functools.partial):  # as `jax.tree_util.Partial`, whose arrays are arguments
+        return True
+    return not any(hasattr(leaf, "dtype") for leaf in jax.tree.leaves(init))

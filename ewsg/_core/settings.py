@@ -1,0 +1,29 @@
+"""How a component reads its settings: one number each, as Python's own, whoever made it (NumPy, JAX)."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.core
+import numpy as np
+
+from ..errors import InputError
+from .component import Component
+
+
+def plain(value: Any) -> Any:
+    """Concrete numbers and flags of NumPy or JAX as Python's own; anything else as it is, for the checks to name.
+
+    Static settings must be hashable, and a continuous one of Python's leaves the precision to the parameters.
+    """
+    if isinstance(value, jax.core.Tracer) or not isinstance(value, np.generic | np.ndarray | jax.Array):
+        return value
+    return value.tolist() if value.dtype.kind in "biuf" else value
+
+
+def check_flags(component: Component) -> None:
+    """Refuse anything but True or False where a component takes a flag."""
+    for field in dataclasses.fields(component):
+        value = getattr(component, field.name)
+        if field.type is bool and not isinstance(value, bool):
+            raise InputError(f"{type(component).__name__}: {field.name} must be True or False, not {value!r}")

@@ -1,0 +1,271 @@
+"""The one compiled loop: chains by `vmap`, steps by a loop whose bounds are traced. It knows no algorithm."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import Mesh
+from jaxtyping import Array, Int
+
+from .. import _random
+from .._core import pytree
+from .._core.accumulate import Compensated, Counts
+from .._core.compiler import options
+from .._core.types import Key, Position, Scalar
+from ..collect import AbstractCollector
+from ..interface import StepInfo
+from ..sampler import AbstractSampler, SamplerState
+from .state import (
+    CARRY_SPECS,
+    CHAIN_AXES,
+    EACH,
+    ROWS_SPECS,
+    SAME,
+    STATE_AXES,
+    Carry,
+    Chain,
+    Chunk,
+    Keys,
+    Limits,
+    Status,
+)
+
+_BLOCK = 32
+
+
+@functools.partial(jax.jit, static_argnames="num_chains")
+def chain_keys(key: Key, num_chains: int) -> Keys:
+    """The keys of the first `num_chains` chains; those of a chain do not depend on how many there are."""
+    fold = jax.vmap(_random.fold, in_axes=(0, None))
+    own = jax.vmap(_random.fold, in_axes=(None, 0))(key, jnp.arange(num_chains))
+    return Keys(*(fold(own, stream) for stream in range(4)))
+
+
+@jax.jit
+def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, positions: Position) -> Carry:
+    """All chains at their starting points."""
+
+    def chain(key: Key, position: Position) -> Chain:
+        state = sampler.init(key, position)
+        stats = jax.eval_shape(lambda k, s: _step_stats(*sampler.step(k, s), position), key, state)
+        dtype = jax.tree.leaves(position)[0].dtype
+        return Chain(
+            state=state,
+            status=jnp.int32(Status.ok),
+            gradients=Counts.zero(),
+            directional=Counts.zero(),
+            window=Compensated.zeros(stats),
+            recent=jax.tree.map(jnp.zeros_like, stats),
+            anchor=position,
+            noise_ratio=jnp.zeros((), dtype),
+            summary=collector.init(position),
+        )
+
+    chains = jax.vmap(chain, out_axes=CHAIN_AXES)(keys.start, positions)
+    return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
+
+
+@functools.cache
+def advance(mesh: Mesh | None, large: bool) -> Callable[..., tuple[Carry, Any]]:
+    """`steps`, compiled; with a mesh every device takes some of the chains. Carry and rows are given away."""
+    run = steps
+    if mesh is not None:
+        run = jax.shard_map(
+            steps,
+            mesh=mesh,
+            in_specs=(SAME, SAME, EACH, CARRY_SPECS, ROWS_SPECS, SAME, SAME),
+            out_specs=(CARRY_SPECS, ROWS_SPECS),
+            check_vma=False,
+        )
+    return jax.jit(run, donate_argnums=(3, 4), compiler_options=options(large))
+
+
+def steps(
+    sampler: AbstractSampler,
+    collector: AbstractCollector,
+    keys: Keys,
+    carry: Carry,
+    rows: Any,
+    chunk: Chunk,
+    limits: Limits,
+) -> tuple[Carry, Any]:
+    """The steps of a chunk and its draws."""
+    first, num_draws, thin, partial, _ = chunk
+
+    def step(_, carry: Carry) -> Carry:
+        step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
+        move = jax.vmap(functools.partial(_advance_chain, sampler), (0, CHAIN_AXES), CHAIN_AXES)
+        chains = move(step_keys, carry.chains)
+        return carry._replace(chains=chains, step=carry.step + 1, since=carry.since + 1)
+
+    def block(left_carry, open_end):
+        left, carry = left_carry
+        count = jnp.minimum(left, _BLOCK - carry.since % _BLOCK)
+        carry = jax.lax.fori_loop(0, count, step, carry)
+        whole = carry.since % _BLOCK == 0
+        look = whole | ((left == count) & ~open_end)
+        recent = (carry.since - 1) % _BLOCK + 1
+        judge = jax.vmap(functools.partial(_judge, limits, look, recent), (CHAIN_AXES,), CHAIN_AXES)
+        chains = judge(carry.chains)
+        return left - count, carry._replace(chains=pytree.where(whole, _flush(chains), chains))
+
+    def draw(k, carry_rows):
+        carry, rows = carry_rows
+        count = jnp.where(k == 0, first, thin)
+        due = ~(partial & (k == num_draws - 1))
+        blocks = functools.partial(block, open_end=~(due | chunk.ends))
+        _, carry = jax.lax.while_loop(lambda left_carry: left_carry[0] > 0, blocks, (count, carry))
+        chains = _probe(sampler, keys, carry, due & (carry.draws % limits.probe_every == 0))
+        carry = carry._replace(chains=chains, draws=carry.draws + due.astype(jnp.int32))
+        row = _rows(collector, carry)
+        rows = jax.tree.map(lambda all_, one: jax.lax.dynamic_update_index_in_dim(all_, one, k, 0), rows, row)
+        keep = jax.vmap(functools.partial(_keep, collector), (CHAIN_AXES, None, None), CHAIN_AXES)
+        carry = carry._replace(chains=keep(carry.chains, carry.draws, due), since=jnp.where(due, 0, carry.since))
+        return carry, rows
+
+    return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
+
+
+@functools.partial(jax.jit, static_argnames="num_rows")
+def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
+    """Room for `num_rows` draws of all chains, the draw first."""
+    row = jax.eval_shape(functools.partial(_rows, collector), carry)
+    return jax.tree.map(lambda leaf: jnp.zeros((num_rows, *leaf.shape), leaf.dtype), row)
+
+
+def begin_recording(carry: Carry) -> Carry:
+    """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
+    chains = carry.chains
+    sums, since, anchor = _renewed((chains.window, chains.recent), carry.since, chains.state.phase.position)
+    return carry._replace(chains=chains._replace(window=sums[0], recent=sums[1], anchor=anchor), since=since)
+
+
+@jax.jit
+def _renewed(sums: Any, since: Int[Array, ""], position: Position) -> tuple[Any, Int[Array, ""], Position]:
+    return pytree.zeros_like(sums), jnp.zeros_like(since), jax.tree.map(jnp.copy, position)
+
+
+@jax.jit
+def collected(collector: AbstractCollector, carry: Carry) -> Any:
+    """The collector's result for every chain; NaN for those that failed."""
+
+    def result(chain: Chain) -> Any:
+        return _blank_failed(collector.result(chain.summary, carry.draws), chain.status)
+
+    return jax.vmap(result, (CHAIN_AXES,))(carry.chains)
+
+
+def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
+    """One step of one chain."""
+    state, info = sampler.step(key, chain.state)
+    return chain._replace(
+        state=state,
+        gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
+        directional=chain.directional.add(info.estimate.cost.datum_directional),
+        recent=pytree.add_scaled(chain.recent, 1, _step_stats(state, info, chain.anchor)),
+    )
+
+
+def _judge(limits: Limits, look: Array, recent: Int[Array, ""], chain: Chain) -> Chain:
+    """Whether a chain is still in order, if this is the time to look; one that is not is parked at its anchor.
+
+    One that runs away is far from the origin and heats up without bound. A posterior that lies far away is not hot, and
+    a chain on its way from a bad start is not that far: only both together are a divergence. NaN and infinity do not go
+    away, so that they are found later as well. The draws of a failed chain are blank. Only the phase is held: what else
+    a method carries (n indicators, for FlyMC) may be too large to select.
+    """
+    phase = chain.state.phase
+    far = pytree.max_abs(phase.position).astype(jnp.float32) > limits.distance
+    hot = _recent_heat(chain) > limits.temperature * recent.astype(jnp.float32)
+    outcome = jnp.where(pytree.all_finite(phase), jnp.where(far & hot, Status.diverged, Status.ok), Status.nonfinite)
+    status = jnp.where(look & (chain.status == Status.ok), outcome, chain.status).astype(jnp.int32)
+    rest = pytree.zeros_like(phase)._replace(position=chain.anchor)
+    held = pytree.where(status == Status.ok, phase, rest)
+    return chain._replace(state=chain.state._replace(phase=held), status=status)
+
+
+def _recent_heat(chain: Chain) -> Array:
+    """The sum over the recent steps of the kinetic temperature, or of the configurational one without a momentum.
+
+    0 for methods that have neither: they move by accepting proposals, and cannot run away.
+    """
+    for name in ("kinetic_temperature", "configurational_temperature"):
+        if name in chain.recent:
+            return jnp.asarray(chain.recent[name]).astype(jnp.float32)
+    return jnp.float32(0)
+
+
+def _flush(chain: Chain) -> Chain:
+    """The recent sums, moved to the compensated ones."""
+    return chain._replace(window=chain.window.add(chain.recent), recent=pytree.zeros_like(chain.recent))
+
+
+def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[str, Scalar]:
+    """The scalars averaged over the steps between two draws.
+
+    Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·force/d, whose mean is T for any fixed c in the
+    target exp(−V/T) (the virial theorem) and sees what heats or cools the position, momentum or not.
+    """
+    dimension = pytree.size(anchor)
+    stats = {}
+    if info.force is not None:
+        displacement = pytree.subtract(info.evaluated_at, anchor)
+        drag = info.estimate.drag
+        force = info.force if drag is None else pytree.subtract(info.force, drag)
+        stats["configurational_temperature"] = -pytree.dot(displacement, force) / dimension
+    momentum = state.phase.momentum
+    if momentum is not None:
+        stats["kinetic_temperature"] = pytree.dot(momentum, momentum) / dimension
+    return stats | dict(info.estimate.stats)
+
+
+def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:
+    """Refreshes the noise ratio of every chain where it is due; otherwise costs nothing."""
+
+    def refresh(chains: Chain) -> Array:
+        probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
+        ratio = jax.vmap(sampler.noise_ratio, (0, STATE_AXES))(probe_keys, chains.state)
+        return jnp.broadcast_to(ratio, chains.noise_ratio.shape).astype(chains.noise_ratio.dtype)
+
+    ratio = jax.lax.cond(due, refresh, lambda chains: chains.noise_ratio, carry.chains)
+    return carry.chains._replace(noise_ratio=ratio)
+
+
+def _rows(collector: AbstractCollector, carry: Carry) -> dict[str, Any]:
+    """What is kept of all chains at a draw."""
+    return jax.vmap(functools.partial(_row, collector), (CHAIN_AXES, None))(carry.chains, carry.since)
+
+
+def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> dict[str, Any]:
+    """What is kept of one chain at a draw; nothing of a chain that has failed is a number."""
+    means = jax.tree.map(lambda total: total / since.astype(total.dtype), _flush(chain).window.value())
+    row = {
+        "draw": collector.row(chain.state.phase.position),
+        "stats": means | {"noise_ratio": chain.noise_ratio},
+    }
+    return _blank_failed(row, chain.status)
+
+
+def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due: Array) -> Chain:
+    """Hands a draw to the collector and empties the window, where a draw is due."""
+
+    def update(summary: Any) -> Any:
+        new = collector.update(summary, chain.state.phase.position, count)
+        return pytree.where(chain.status == Status.ok, new, summary)
+
+    summary = jax.lax.cond(due, update, lambda summary: summary, chain.summary)
+    sums = (chain.window, chain.recent)
+    window, recent = pytree.where(due, pytree.zeros_like(sums), sums)
+    return chain._replace(summary=summary, window=window, recent=recent)
+
+
+def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:
+    """NaN in place of every real number of a chain that has failed."""
+
+    def blank(leaf: Array) -> Array:
+        real = jnp.issubdtype(leaf.dtype, jnp.floating)
+        return jnp.where(status == Status.ok, leaf, jnp.nan) if real else leaf
+
+    return jax.tree.map(blank, tree)

@@ -1,0 +1,54 @@
+"""Chains shared out over the devices that JAX has: two cores of a machine, or several accelerators."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.extend.core import Jaxpr
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from .._core.component import check_count
+from .._core.jaxpr import bodies
+from ..errors import InputError
+
+AXIS = "chains"
+_FACTORISATIONS = {
+    *("cholesky", "eig", "eigh", "fft", "geqrf", "hessenberg", "householder_product", "lu", "qr", "schur", "svd"),
+    *("triangular_solve", "tridiagonal", "tridiagonal_solve"),
+}
+
+
+def mesh(num_chains: int, devices: int) -> Mesh | None:
+    """So many of JAX's devices, which share the chains evenly; None is one."""
+    check_count("sample", "devices", devices, 1)
+    present = jax.local_devices()
+    if devices > len(present):
+        raise InputError(f"devices={devices}, but JAX has {len(present)}: docs/speed.md says how to give it more")
+    if num_chains % devices:
+        raise InputError(f"num_chains={num_chains} cannot be shared by devices={devices}: take a multiple of it")
+    return Mesh(present[:devices], (AXIS,)) if devices > 1 else None
+
+
+def check(steps: Callable, *args: Any) -> None:
+    """Refuse to share out, over cores, steps that factorise matrices, or collectors that do.
+
+    Such a call waits for threads of the pool that the devices themselves occupy: with as many devices as cores, for
+    ever.
+    """
+    if jax.default_backend() == "cpu" and (found := _factorisations(jax.make_jaxpr(steps)(*args).jaxpr)):
+        raise InputError(f"devices= must be 1 on the CPU where steps factorise matrices ({', '.join(found)})")
+
+
+def _factorisations(jaxpr: Jaxpr) -> list[str]:
+    names = {eqn.primitive.name for eqn in jaxpr.eqns} & _FACTORISATIONS
+    return sorted(names.union(*(_factorisations(body) for eqn in jaxpr.eqns for body in bodies(eqn))))
+
+
+def place(tree: Any, specs: Any, mesh: Mesh | None) -> Any:
+    """The same arrays, laid out as `specs` (a prefix of the tree) says."""
+    if mesh is None:
+        return tree
+    shardings = jax.tree.map(
+        lambda spec: NamedSharding(mesh, spec), specs, is_leaf=lambda spec: isinstance(spec, PartitionSpec)
+    )
+    return jax.device_put(tree, shardings)

@@ -1,0 +1,163 @@
+"""Every random number of the library is drawn here, from typed keys.
+
+Samplers never call `jax.random` themselves, so that the generator can be changed in one place; which one it is, a key
+knows. A key is either folded (any number of times, with different numbers) or used up by one split or draw, never both:
+of a threefry key, `fold(key, 0)` and the first of `split(key)` may be the same.
+"""
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int
+
+from .._core.compiler import platform, stored
+from .._core.types import HostOrDevice, Indices, Key, Position
+from .generator import FAST, seeded
+from .normal_quantile import normal
+
+_SHUFFLE_ROUNDS = 24
+_ONE_WORD = 4_096
+
+GENERATORS = ("fast", "threefry")
+"""Generators by name: the library's own counter-based stream (`_stream`), and JAX's threefry2x32."""
+
+
+def make_key(seed: int, generator: str) -> Key:
+    """The key of a whole number below 2^64, for a generator by the name that `generator_of` gives.
+
+    The number is cut into two words here: JAX would take it modulo 2^32 where 64-bit numbers are off.
+    """
+    low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+    if generator == "fast":
+        return unpack(seeded(low, high), generator)
+    if generator == "threefry":
+        return unpack(np.array([high, low]), generator)
+    return jax.random.key(low, impl=_implementation(generator))
+
+
+def default_generator() -> str:
+    """The fastest generator where the arrays are: "fast" on the CPU, else "threefry"."""
+    return "fast" if platform() == "cpu" else "threefry"
+
+
+def generator_of(key: Key) -> str:
+    """The name of a key's generator: one of `GENERATORS`, or JAX's name for one of its others."""
+    implementation = jax.random.key_impl(key)
+    if implementation == FAST:
+        return "fast"
+    return {"threefry2x32": "threefry"}.get(str(implementation), str(implementation))
+
+
+def _implementation(generator: str) -> Any:
+    return {"fast": FAST, "threefry": "threefry2x32"}.get(generator, generator)
+
+
+def fold(key: Key, number: Int[Array, ""] | int) -> Key:
+    """The key of stream `number` under `key`; different numbers give independent streams."""
+    return jax.random.fold_in(key, number)
+
+
+def split(key: Key, num: int = 2) -> Array:
+    """`num` independent keys; `key` is used up."""
+    return jax.random.split(key, num)
+
+
+def pack(key: Array) -> Array:
+    """A key as plain words, for a state that is selected, stored and compared like any array."""
+    return jax.random.key_data(key)
+
+
+def unpack(words: HostOrDevice, generator: str) -> Array:
+    """The key that `pack` put away."""
+    return jax.random.wrap_key_data(jnp.asarray(words), impl=_implementation(generator))
+
+
+def uniform(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, "..."]:
+    """Uniform on [0, 1)."""
+    return jax.random.uniform(key, shape, dtype)
+
+
+def normal_like(key: Key, tree: Position) -> Position:
+    """A standard normal vector with the structure and dtypes of `tree`, in one draw."""
+    leaves, structure = jax.tree.flatten(tree)
+    sizes = [leaf.size for leaf in leaves]
+    drawn = _normal(key, sum(sizes), jnp.result_type(*(leaf.dtype for leaf in leaves)))
+    starts = itertools.accumulate(sizes, initial=0)
+    return structure.unflatten(
+        [
+            drawn[start : start + size].reshape(leaf.shape).astype(leaf.dtype)
+            for start, size, leaf in zip(starts, sizes, leaves, strict=False)
+        ]
+    )
+
+
+def _normal(key: Key, count: int, dtype: jnp.dtype) -> Float[Array, " count"]:
+    """`count` standard normal numbers: in double precision as JAX draws them, else from one 32-bit word each."""
+    if dtype == jnp.float64:
+        return jax.random.normal(key, (count,), dtype)
+    return normal(jax.random.bits(key, (count,), jnp.uint32))
+
+
+def categorical(key: Key, log_weights: Float[Array, " k"]) -> Int[Array, ""]:
+    """An index with probability proportional to exp(log_weights)."""
+    return jax.random.categorical(key, log_weights)
+
+
+def indices(key: Key, num_data: Int[Array, " b"] | int, batch_size: int) -> Indices:
+    """`batch_size` independent uniform indices in [0, num_data): with replacement; each entry may have its own bound.
+
+    ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64. Up to
+    n = 4,096, of u only the upper 32 bits are drawn: ⌊u·n / 2^32⌋, which favours none by more than a millionth.
+    """
+    if isinstance(num_data, int) and num_data <= _ONE_WORD:
+        words = jax.random.bits(key, (batch_size,), jnp.uint32)
+        product = (words >> 16) * jnp.uint32(num_data) + ((words & 0xFFFF) * jnp.uint32(num_data) >> 16)
+        return stored((product >> 16).astype(jnp.int32))
+    high, low = jax.random.bits(key, (2, batch_size), jnp.uint32)
+    n = jnp.uint32(num_data)
+    product = high * n
+    carry = (product + _multiply_high(low, n)) < product
+    return stored((_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32))
+
+
+def _multiply_high(a: Array, b: Array) -> Array:
+    """The upper 32 bits of the 64-bit product of two 32-bit words."""
+    a_high, a_low, b_high, b_low = a >> 16, a & 0xFFFF, b >> 16, b & 0xFFFF
+    middle = a_high * b_low + ((a_low * b_low) >> 16)
+    other = a_low * b_high + (middle & 0xFFFF)
+    return a_high * b_high + (middle >> 16) + (other >> 16)
+
+
+def distinct_indices(key: Key, num_data: int, batch_size: int) -> Indices:
+    """`batch_size` different indices in [0, num_data), in random order: without replacement, in O(batch_size)."""
+    return shuffled(key, jnp.arange(batch_size, dtype=jnp.int32), num_data)
+
+
+def shuffled(key: Key, places: Indices, num_data: int) -> Indices:
+    """Where a random permutation of [0, num_data), fixed by `key`, sends `places`, without storing it.
+
+    The swap-or-not shuffle (Hoang, Morris, Rogaway 2012): in every round x and its mirror image K − x (mod n) trade
+    places or not, by one hashed bit of the larger of the two. It is a bijection for any key and any n. A datum, or a
+    pair of data, stays where it was with probability 2^−24, so that minibatch means have their exact mean and
+    covariance to float precision.
+    """
+    words = jax.random.bits(key, (2, _SHUFFLE_ROUNDS), jnp.uint32)
+    n = jnp.uint32(num_data)
+    mirrors = _multiply_high(words[0], n)
+    x = places.astype(jnp.uint32)
+    for mirror, word in zip(mirrors, words[1], strict=True):
+        image = jnp.where(mirror >= x, mirror - x, mirror + n - x)
+        swap = _mix(jnp.maximum(x, image) ^ word) >> 31 == 1
+        x = jnp.where(swap, image, x)
+    return stored(x.astype(jnp.int32))
+
+
+def _mix(word: Array) -> Array:
+    """The finaliser of MurmurHash3: every input bit affects every output bit."""
+    word = (word ^ (word >> 16)) * jnp.uint32(0x85EBCA6B)
+    word = (word ^ (word >> 13)) * jnp.uint32(0xC2B2AE35)
+    return word ^ (word >> 16)

@@ -1,0 +1,101 @@
+"""What estimators, integrators and the loop say to each other.
+
+An integrator moves the state and asks for a force by describing the `Kick` it is about to give; an estimator answers
+with a force. Neither knows the other's kind, so any estimator works with any integrator.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from ._core import pytree
+from ._core.types import Indices, Position, Scalar
+
+
+class Kick(NamedTuple):
+    """The update that a force is wanted for: Δ = step_size · force − decay + noise_scale · ξ.
+
+    Attributes:
+        position: where the force is wanted.
+        momentum: r just before the kick; None when the dynamics has no momentum.
+        decay: what friction takes off in the same update (hγr for Euler–Maruyama); None without momentum.
+        noise: the standard normal ξ that the same update injects; None when it is drawn elsewhere in the step.
+        step_size: h, the factor of the force.
+        noise_scale: the standard deviation of the injected noise: σ√h underdamped, √(2hT) overdamped.
+        temperature: T.
+        step: how many steps came before; the same number for all chains, so that what happens every k-th step is done
+            only then.
+        metric: diagonal preconditioner P of the update, which is then h·P·force + noise_scale·√P·ξ; None is P = I.
+            In the coordinates z = θ/√P the same update has P = I: a force there is √P·force, a momentum, a decay or
+            any other update there is itself over √P. An estimator honours P if it answers alike in both coordinates.
+        factor: what the friction of one kick is worth in this integrator's step, relative to Euler–Maruyama.
+    """
+
+    position: Position
+    momentum: Position | None
+    decay: Position | None
+    noise: Position | None
+    step_size: Scalar
+    noise_scale: Scalar
+    temperature: Scalar
+    step: Int[Array, ""] | int = 0
+    metric: Position | None = None
+    factor: Scalar = 1.0
+
+    def whiten(self, force: Position) -> Position:
+        """The force's part of the update in units of the injected noise: (h / noise_scale) √P · force."""
+        return pytree.scaled(self.step_size / pytree.divisor(self.noise_scale), self.times_root(force))
+
+    def times_root(self, tree: Position) -> Position:
+        """√P · tree: a force in the coordinates where P = I, or an update back from them."""
+        return times_root(self.metric, tree)
+
+    def over_root(self, tree: Position) -> Position:
+        """tree / √P: an update in the coordinates where P = I, or a force back from them."""
+        if self.metric is None:
+            return tree
+        return jax.tree.map(lambda p, leaf: leaf / jnp.sqrt(p), self.metric, tree)
+
+
+def times_root(metric: Position | None, tree: Position) -> Position:
+    """√P · tree for a diagonal metric P, None being P = I."""
+    if metric is None:
+        return tree
+    return jax.tree.map(lambda p, leaf: jnp.sqrt(p) * leaf, metric, tree)
+
+
+class Cost(NamedTuple):
+    """What one step evaluates: gradients of one datum, and directional derivatives of one datum."""
+
+    datum_gradients: Int[Array, ""] | int
+    datum_directional: Int[Array, ""] | int = 0
+
+
+class EstimateInfo(NamedTuple):
+    """What an estimate reports: the data it settled on, its cost, and scalars by name for `run.stats`.
+
+    `drag` is the part of the force that is friction, to be left out where the force of the potential is meant.
+    """
+
+    indices: Indices | None
+    cost: Cost
+    stats: Mapping[str, Scalar]
+    drag: Position | None = None
+
+
+class StepInfo(NamedTuple):
+    """What a step reports: its last force and where that was evaluated (None without forces), and the estimate."""
+
+    evaluated_at: Position | None
+    force: Position | None
+    estimate: EstimateInfo
+
+
+class Scales(NamedTuple):
+    """The factor of the force and the standard deviation of the noise in one update."""
+
+    step_size: Scalar
+    noise_scale: Scalar

@@ -1,0 +1,157 @@
+"""What the kernels taken from BlackJAX share: how they are bound to a target, and how their starts are checked."""
+
+import abc
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._core import pytree
+from .._core.component import check_positive
+from .._core.types import Key, Position, Scalar
+from ..errors import InputError
+from ..integrators.base import Phase
+from ..interface import Cost, EstimateInfo, StepInfo
+from ..sampler import AbstractKernel, AbstractSampler, SamplerState
+from ..target.target import Target
+
+_ENERGY_TOLERANCE = 0.1
+_CHECKED_STARTS = 8
+
+
+def blackjax() -> Any:
+    """BlackJAX, imported when it is needed."""
+    import blackjax
+
+    return blackjax
+
+
+@contextlib.contextmanager
+def lenient() -> Iterator[None]:
+    """BlackJAX mixes dtypes: strict promotion is off while its code is traced (or run)."""
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+@contextlib.contextmanager
+def unchecked() -> Iterator[None]:
+    """For BlackJAX's own loops: neither strict promotion nor the key checker, which takes its branches for reuse."""
+    with lenient(), jax.debug_key_reuse(False):
+        yield
+
+
+def tempered(target: Target, temperature: Scalar) -> Callable[[Position], Array]:
+    """θ ↦ −V(θ)/T."""
+    return lambda position: target.log_density(position) / temperature
+
+
+class Move(NamedTuple):
+    """One transition: where it leads, what is carried on, how many full passes it took, and its stats."""
+
+    position: Position
+    carried: Any
+    passes: Int[Array, ""] | int
+    stats: dict[str, Scalar]
+
+
+class AbstractFullKernel(AbstractKernel):
+    """A transition that evaluates all n data, once at the start and a number of times in every step."""
+
+    temperature: eqx.AbstractVar[float]
+
+    def __check_init__(self):
+        check_positive(type(self).__name__, "temperature", self.temperature)
+
+    @abc.abstractmethod
+    def first(self, log_density: Callable, position: Position) -> Any:
+        """What is carried from step to step besides the position; one pass over the data."""
+
+    @abc.abstractmethod
+    def move(self, key: Key, log_density: Callable, position: Position, carried: Any) -> Move:
+        """One transition."""
+
+    @abc.abstractmethod
+    def passes_per_step(self) -> int:
+        """How many passes over the data a step takes; refuses where that is not known beforehand."""
+
+    def prepared(self) -> Cost:
+        """What was spent on the settings."""
+        return Cost(0)
+
+    def bind(self, target: Target) -> "FullSampler":
+        return FullSampler(target, self)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class FullSampler(AbstractSampler):
+    """A kernel on all data, for a target. The pass at the start is counted in the first step."""
+
+    target: Target
+    kernel: AbstractFullKernel
+
+    def init(self, key: Key, position: Position) -> SamplerState:
+        del key
+        with lenient():
+            carried = self.kernel.first(tempered(self.target, self.temperature), position)
+        return SamplerState(Phase(position, None), _strong(carried), jnp.int32(0))
+
+    def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
+        position = state.phase.position
+        with lenient():
+            moved = self.kernel.move(key, tempered(self.target, self.temperature), position, state.estimator)
+        dtype = jax.tree.leaves(position)[0].dtype
+        stats = {name: jnp.asarray(value).astype(dtype) for name, value in moved.stats.items()}
+        passes = jnp.asarray(moved.passes).astype(jnp.uint32) + (state.step == 0).astype(jnp.uint32)
+        cost = Cost(passes * jnp.uint32(self.target.num_data))
+        phase = Phase(pytree.cast_like(moved.position, position), None)
+        carried = pytree.cast_like(moved.carried, state.estimator)
+        return SamplerState(phase, carried, state.step + 1), StepInfo(None, None, EstimateInfo(None, cost, stats))
+
+    @property
+    def temperature(self) -> Scalar:
+        return self.kernel.temperature
+
+    def num_steps(self, budget: int) -> int:
+        spent = int(self.preparation_cost().datum_gradients) + self.target.num_data
+        return max(0, (budget - spent) // (self.kernel.passes_per_step() * self.target.num_data))
+
+    def preparation_cost(self) -> Cost:
+        return self.kernel.prepared()
+
+    def check(self, positions: Position) -> None:
+        """Refuse (stacked) starting points whose log density is not finite or has too few digits."""
+        check_digits(self.target, self.temperature, jax.tree.map(lambda leaf: leaf[:_CHECKED_STARTS], positions))
+
+
+def _strong(tree: Any) -> Any:
+    """The same arrays without weak types, so that a loop may carry them."""
+    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, jnp.asarray(leaf).dtype), tree)
+
+
+def check_digits(target: Target, temperature: Scalar, positions: Position) -> None:
+    """Refuse starting points where the log density is not finite, or rounded so much that energies are noise."""
+    densities = np.asarray(_densities(target, positions))
+    if not np.all(np.isfinite(densities)):
+        chain = int(np.flatnonzero(~np.isfinite(densities))[0])
+        raise InputError(
+            f"the log density is {densities[chain]} at the start of chain {chain}: "
+            "start from a point of positive density (see init=)"
+        )
+    if np.max(np.spacing(np.abs(densities))) > _ENERGY_TOLERANCE * float(temperature):
+        raise InputError(
+            f"the log density at the start, {densities.min():.3g}, has too few digits in {densities.dtype}: "
+            "start nearer to the mode, or turn on jax_enable_x64"
+        )
+
+
+@jax.jit
+def _densities(target: Target, positions: Position) -> Float[Array, " chain"]:
+    """The log density at each of the stacked positions."""
+    return jax.lax.map(target.log_density, positions)

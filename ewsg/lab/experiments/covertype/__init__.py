@@ -1,0 +1,1 @@
+"""Logistic regression on Covertype, as in the paper."""

@@ -1,0 +1,140 @@
+"""What an experiment is, and what it works with: settings of a scale, a folder of finished parts, a tally of costs."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from ..._core.component import describe
+from ..._core.types import Position
+from ...recipes import Method
+from ...result.run import Run
+from ...sampler import AbstractKernel
+from ...sampling import sample
+from ...target.target import Target
+from ..folder import Folder
+from .claims import Claim
+
+SCALES = ("smoke", "laptop", "paper")
+MOST_FAILED = 0.01
+"""The largest share of diverged chains with which a run still counts."""
+_WORTH_SAYING = 2.0
+
+
+class Outcome(NamedTuple):
+    """What an experiment found.
+
+    Attributes:
+        numbers: everything measured, with errors.
+        claims: the paper's claims and what became of them.
+        figures: captions by file name without suffix.
+        reading: how we read the paper where it is silent, one sentence each.
+        tuning: the step sizes used, the grid, and the rule by which they were chosen.
+    """
+
+    numbers: dict[str, Any]
+    claims: list[Claim]
+    figures: dict[str, str]
+    reading: list[str]
+    tuning: dict[str, Any]
+
+
+class Experiment(NamedTuple):
+    """One figure or table of the paper.
+
+    Attributes:
+        name: of the command line.
+        shows: what the paper shows there, in one line.
+        scales: the settings of each of `SCALES`.
+        run: does the work.
+        heavy: whether it takes hours at `laptop` scale, so that `ewsg reproduce --all` leaves it out.
+    """
+
+    name: str
+    shows: str
+    scales: Mapping[str, Mapping[str, Any]]
+    run: Callable[["Work"], Outcome]
+    heavy: bool = False
+
+
+class Work:
+    """An experiment at one scale: runs chains once, remembers what they gave, and adds up what they cost."""
+
+    def __init__(self, folder: Folder, settings: Mapping[str, Any], console: Console):
+        self.folder = folder
+        self.settings = dict(settings)
+        self.seeds: set[int] = set()
+        self.cost = {"runs": 0, "datum_gradients": 0, "datum_directional": 0, "seconds": 0.0, "compile_seconds": 0.0}
+        self._console = console
+
+    def __getitem__(self, name: str) -> Any:
+        return self.settings[name]
+
+    def sample(
+        self,
+        name: str,
+        target: Target,
+        method: Method | AbstractKernel,
+        measure: Callable[[Run], Any],
+        *,
+        init: Position | Callable[[Any], Position],
+        seed: int = 0,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """What `measure` says of a run, None if its chains diverged; computed once for a name and its settings.
+
+        Args:
+            name: of the part; with `method` and the options it stands for everything the result depends on.
+            target: the posterior.
+            method: the sampler.
+            measure: from a run to anything JSON can hold; diverged chains have been left out.
+            init: where chains start.
+            seed: of the chains.
+            **options: of `ewsg.sample`.
+
+        Returns:
+            `value`, the share of chains that `failed`, the numbers of `steps` and `chains`, and the `cost`.
+        """
+        parts = list(method) if isinstance(method, Method) else [method]
+        settings = {"method": [describe(part) for part in parts], "seed": seed, **options}
+
+        def compute() -> dict[str, Any]:
+            run = sample(target, method, init=init, seed=seed, progress=False, **options)
+            if run.settings["interrupted"]:
+                raise KeyboardInterrupt
+            failed = float(1 - run.ok.mean())
+            return {
+                "value": measure(run) if failed <= MOST_FAILED else None,
+                "failed": failed,
+                "steps": run.settings["num_steps"],
+                "chains": len(run.ok),
+                "cost": dataclasses.asdict(run.cost),
+            }
+
+        found = self.part(name, settings, compute)
+        self.seeds.add(seed)
+        self.cost["runs"] += 1
+        for key in self.cost.keys() - {"runs"}:
+            self.cost[key] += found["cost"][key]
+        return found
+
+    def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
+        """What `compute` returns, computed once; says so if that took a while."""
+
+        def announced() -> Any:
+            began = time.perf_counter()
+            value = compute()
+            seconds = time.perf_counter() - began
+            if seconds > _WORTH_SAYING:
+                self._console.print(f"  {name} ({seconds:.0f} s)", highlight=False, soft_wrap=True)
+            return value
+
+        return self.folder.part(name, {**settings, "experiment": self.settings}, announced)
+
+    def figure(self, name: str) -> Path:
+        """Where a figure goes; the folder exists."""
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        return self.folder.path / name

@@ -1,0 +1,1 @@
+"""Bayesian neural networks on MNIST, as in the paper."""

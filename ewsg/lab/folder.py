@@ -1,0 +1,119 @@
+"""The folder an experiment writes to: it refuses another experiment's, and remembers which parts are done."""
+
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from .._core import atomic
+from ..errors import InputError
+
+RESULTS = "results.json"
+_PARTS = "parts.jsonl"
+_PACKAGES = ("ewsg", "jax", "jaxlib", "numpy")
+
+
+class Folder:
+    """A folder that belongs to one experiment.
+
+    Parts are appended to a file as they are finished; `part` returns a finished one without computing it again, so
+    that an interrupted experiment goes on where it stopped. A part belongs to the settings under which it was made.
+
+    Args:
+        path: made if it does not exist; refused, before anything is computed, if it holds something else or cannot be
+            written to.
+        experiment: whose results these are.
+    """
+
+    def __init__(self, path: str | os.PathLike, experiment: str):
+        self.path = Path(path)
+        self.experiment = experiment
+        self._check()
+        self._parts = self._read_parts()
+
+    def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
+        """What `compute` returns (anything JSON can hold), computed once for these settings, versions and code."""
+        key = json.dumps([name, dict(settings), _versions(), _code()], sort_keys=True)
+        if key not in self._parts:
+            value = json.loads(json.dumps(compute()))
+            self.path.mkdir(parents=True, exist_ok=True)
+            with open(self.path / _PARTS, "a", encoding="utf-8") as file:
+                file.write("\n" + json.dumps({"experiment": self.experiment, "key": key, "value": value}))
+            self._parts[key] = value
+        return self._parts[key]
+
+    def finish(self, results: Mapping[str, Any]) -> None:
+        """Writes results.json, with the experiment's name and the versions, atomically."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        everything = {"experiment": self.experiment, **results, "versions": _versions()}
+        text = json.dumps(everything, indent=1).encode()
+        atomic.write(self.path / RESULTS, lambda file: file.write(text))
+
+    def _check(self) -> None:
+        check_writable(self.path)
+        if self.path.is_dir() and any(self.path.iterdir()):
+            owners = {self._owner(RESULTS), self._owner(_PARTS)} - {None}
+            if owners != {self.experiment}:
+                whose = f"results of {owners.pop()!r}" if owners else "other files"
+                raise InputError(f"the folder {self.path} holds {whose}: give an empty or new one with --out")
+
+    def _owner(self, name: str) -> str | None:
+        """Whose results a file of the folder holds, if it holds any."""
+        try:
+            text = (self.path / name).read_text(encoding="utf-8")
+            return str(json.loads(text.split("\n")[1] if name == _PARTS else text)["experiment"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def _read_parts(self) -> dict[str, Any]:
+        """Finished parts; a line cut short by a crash is left out."""
+        parts = {}
+        try:
+            lines = (self.path / _PARTS).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return parts
+        for line in lines:
+            try:
+                part = json.loads(line)
+            except ValueError:
+                continue
+            parts[part["key"]] = part["value"]
+        return parts
+
+
+def check_writable(path: Path) -> None:
+    """Refuse, before any work is done, a folder that cannot be made or written to; nothing is left behind."""
+    parent = path.absolute().parent
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file: give a folder with --out")
+    if not path.exists() and not parent.is_dir():
+        raise InputError(f"cannot make {path}: the folder {parent} does not exist; create it first")
+    new = not path.exists()
+    try:
+        path.mkdir(exist_ok=True)
+        try:
+            tempfile.TemporaryFile(dir=path).close()
+        finally:
+            if new:
+                path.rmdir()
+    except OSError as error:
+        raise InputError(f"cannot write to {path}: {error.strerror}; give another folder with --out") from error
+
+
+@functools.cache
+def _code() -> str:
+    """A hash of the package's source files: results of other code are not taken for its own."""
+    package = Path(__file__).parent
+    found = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        found.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()[:16]
+
+
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in _PACKAGES}

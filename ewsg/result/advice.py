@@ -1,0 +1,147 @@
+"""The sentences of a summary: what looks wrong with a run, and what to do about it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .estimates import Estimates
+from .mixing import mixing
+
+if TYPE_CHECKING:
+    from .run import Run
+
+_TEMPERATURE_TOLERANCE = 0.1
+_PAIRED_KINETIC_TOLERANCE = 0.25
+_RHAT_LIMIT = 1.05
+_SD_ERROR_LIMIT = 0.05
+_FAR_OFF = 0.5
+_LISTED_CHAINS = 10
+
+
+def advice(run: "Run", diagnostics: dict[str, float], found: Estimates) -> list[str]:
+    """One sentence for everything that looks wrong; empty when all is well."""
+    unmixed = _mixing_warnings(found)
+    bias = _tilt_warnings(diagnostics) or _temperature_warnings(run, diagnostics, bool(unmixed))
+    return [*_failures(run), *_interruption(run), *bias, *unmixed, *_still(found)]
+
+
+def no_draws(run: "Run") -> str:
+    """The sentence for a run that kept nothing."""
+    done, discard = run.settings["num_steps"], run.settings.get("discard", 0)
+    if not run.settings.get("interrupted"):
+        return f"No draw was kept of {done} steps: run longer, or lower thin= or discard=."
+    return (
+        f"The run was interrupted after {_steps(run)}, before any draw was kept (the first {discard} steps are "
+        'discarded): to go on, run.save("run.npz") and ewsg.resume("run.npz", target).'
+    )
+
+
+def _steps(run: "Run") -> str:
+    planned = run.settings.get("planned_steps")
+    return f"{run.settings['num_steps']}{f' of {planned}' if planned else ''} steps"
+
+
+def _interruption(run: "Run") -> list[str]:
+    if not run.settings.get("interrupted"):
+        return []
+    return [
+        f'The run was interrupted after {_steps(run)}: to go on, run.save("run.npz") and '
+        'ewsg.resume("run.npz", target).'
+    ]
+
+
+def _failures(run: "Run") -> list[str]:
+    sentences = []
+    for status, what in (("nonfinite", "became NaN or infinite"), ("diverged", "ran away")):
+        chains = np.flatnonzero(run.status == status)
+        if chains.size:
+            listed = ", ".join(map(str, chains[:_LISTED_CHAINS])) + (", ..." if chains.size > _LISTED_CHAINS else "")
+            sentences.append(
+                f"{chains.size} of {run.status.size} chains {what} and are left out here (chains {listed}). "
+                f"{run.settings.get('likely_cause', 'Lower the step size.')}"
+            )
+    return sentences
+
+
+def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bool) -> list[str]:
+    """One sentence when position or momentum is hotter or colder than T by more than 10 % and its Monte-Carlo error.
+
+    Paired selection heats the momentum by several times what it does to the position, which its own prediction tells
+    better: there the momentum is given 25 %.
+
+    The configurational temperature is −(θ − c)·force/d, with c where the chain stood when recording began. It is far
+    from T until the chain has forgotten c. When the momentum is at T and the gradient noise too small for the deviation
+    (it moves the temperature by about the noise ratio), the chain has not mixed: a smaller step would make that worse.
+    """
+    off = {name: _deviation(run, diagnostics, name) for name in ("kinetic_temperature", "configurational_temperature")}
+    culprit = max(off, key=lambda name: abs(off[name]))
+    worst = off[culprit]
+    if not worst:
+        return []
+    noise = diagnostics.get("noise_ratio", np.nan)
+    shown = f"{culprit.replace('_', ' ')} {diagnostics[culprit]:.2f} against {run.temperature:g}"
+    innocent = not off["kinetic_temperature"] and not noise > abs(worst) / 2
+    if innocent and unmixed:
+        return []
+    if innocent and worst < 0:
+        return [
+            f"The chains have not mixed: {shown}, although the gradient noise is only {noise:.2g} times the injected "
+            "noise, so that they are still near their starts. Run longer, discard more of the start, or reparametrise."
+        ]
+    return [
+        f"The chains are {'hotter' if worst > 0 else 'colder'} than the target temperature: {shown}, gradient noise "
+        f"{noise:.2g} times the injected noise. The posterior sd is off by about as much: halve the step size or "
+        "double the batch size."
+    ]
+
+
+def _deviation(run: "Run", diagnostics: dict[str, float], name: str) -> float:
+    """The relative distance of a temperature from T; 0 within its tolerance and Monte-Carlo error, or if unknown."""
+    tolerance = _TEMPERATURE_TOLERANCE
+    if name == "kinetic_temperature" and "predicted_sd_error" in diagnostics:
+        tolerance = _PAIRED_KINETIC_TOLERANCE
+    relative = diagnostics.get(name, np.nan) / run.temperature - 1
+    return relative if abs(relative) > tolerance + 3 * _standard_error(run, name) else 0.0
+
+
+def _tilt_warnings(diagnostics: dict[str, float]) -> list[str]:
+    """One sentence when paired selection cannot be expected to make up for the noise of its minibatches."""
+    error = diagnostics.get("predicted_sd_error", 0.0)
+    if error <= _SD_ERROR_LIMIT:
+        return []
+    amount = f"{error:.0%}" if error < _FAR_OFF else f"more than {_FAR_OFF:.0%}"
+    return [
+        f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
+        f"{amount} (tau_4 {diagnostics['tau_4']:.2g}, gradient noise {diagnostics['noise_ratio']:.2g} times the "
+        f"injected noise, {diagnostics['clipped']:.0%} of the pairs clipped): halve the step size or double the batch "
+        "size."
+    ]
+
+
+def _standard_error(run: "Run", name: str) -> float:
+    """Of the mean over chains, relative to T; infinite for a single draw."""
+    values = run.stats[name][run.ok] if name in run.stats else np.zeros((0, 0))
+    if values.size < 4:
+        return np.inf
+    sd = values.std() / run.temperature
+    ess = float(mixing(values[None]).ess[0]) if values.shape[1] >= 4 else values.shape[0]
+    return float(sd / np.sqrt(max(ess, 1.0))) if np.isfinite(ess) else np.inf
+
+
+def _mixing_warnings(found: Estimates) -> list[str]:
+    worst = found.worst
+    if worst is None or not worst.rhat > _RHAT_LIMIT:
+        return []
+    return [
+        f"The chains have not mixed: R-hat is {worst.rhat:.2f} for {worst.name} (above {_RHAT_LIMIT}). "
+        "Run longer, or discard more of the start."
+    ]
+
+
+def _still(found: Estimates) -> list[str]:
+    if found.still is None:
+        return []
+    return [
+        f"All draws of {found.still} are equal: the chains did not move there. Check that the step size is not too "
+        "small for the precision of the parameters, and that proposals are accepted."
+    ]

@@ -1,0 +1,54 @@
+"""The few calls into ArviZ, in its old (0.x) and new (1.x) forms."""
+
+import functools
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+@functools.cache
+def _arviz() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import arviz
+    return arviz
+
+
+def _is_old() -> bool:
+    return int(_arviz().__version__.split(".")[0]) < 1
+
+
+def statistic(name: str, array: np.ndarray, **options: Any) -> np.ndarray:
+    """ArviZ's `ess` or `rhat` for an array of shape (chain, draw, *parameters), one value a parameter."""
+    flat = np.asarray(array, np.float64).reshape(*array.shape[:2], -1)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if _is_old():
+            az = _arviz()
+            result = getattr(az, name)(az.convert_to_dataset({"x": flat}), **options)["x"].values
+        else:
+            from arviz_stats.base import array_stats  # pyright: ignore[reportMissingImports]
+
+            result = getattr(array_stats, name)(flat, chain_axis=0, draw_axis=1, **options)
+    return np.asarray(result).reshape(array.shape[2:])
+
+
+def to_arviz(run: "Run") -> Any:
+    """Draws and stats of the good chains: the groups `posterior` and `sample_stats`."""
+    named = jax.tree_util.tree_leaves_with_path(run.good_draws())
+    posterior = {leaf_name(path): np.asarray(leaf) for path, leaf in named}
+    stats = {name: values[run.ok] for name, values in run.stats.items()}
+    if _is_old():
+        return _arviz().from_dict(posterior=posterior, sample_stats=stats)
+    return _arviz().from_dict({"posterior": posterior, "sample_stats": stats})
+
+
+def leaf_name(path: tuple[Any, ...]) -> str:
+    """The name of a parameter: its keys joined by dots; `theta` when the parameters are one array."""
+    parts = [str(getattr(entry, "key", getattr(entry, "name", getattr(entry, "idx", entry)))) for entry in path]
+    return ".".join(parts) or "theta"

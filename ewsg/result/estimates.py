@@ -1,0 +1,182 @@
+"""Mean, sd, R-hat and effective sample size of the parameters of a run, from its draws or from its running moments."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+
+from ..collect import MomentsSummary
+from .arviz import leaf_name
+from .mixing import mixing, rhat_of_moments, screen
+
+if TYPE_CHECKING:
+    from .run import Run
+
+SHOWN = 20
+"""Parameters in the table."""
+SUSPECTS = 20
+"""Parameters beyond the table that ArviZ looks at too: those whose chains are farthest apart."""
+_ENTRIES_PER_BLOCK = 2**18
+
+
+class Worst(NamedTuple):
+    """The parameter with the largest R-hat, and its effective sample size (NaN where only moments were kept)."""
+
+    name: str
+    rhat: float
+    ess: float
+
+
+class Estimates(NamedTuple):
+    """Numbers by parameter.
+
+    Attributes:
+        table: column name -> values of the first `SHOWN` parameters.
+        total: how many parameters there are.
+        worst: the one with the largest R-hat of all, if any is a number.
+        still: the name of a parameter that never moved, if there is one.
+    """
+
+    table: dict[str, np.ndarray]
+    total: int = 0
+    worst: Worst | None = None
+    still: str | None = None
+
+
+def estimates(run: "Run") -> Estimates:
+    """Of the good chains of a run; without a table if it kept neither draws nor moments."""
+    draws = run.good_draws()
+    if jax.tree.leaves(draws):
+        return _from_draws(draws, run.cost.datum_gradients)
+    if isinstance(run.collected, MomentsSummary) and jax.tree.leaves(run.collected):
+        return _from_moments(run, run.collected)
+    return Estimates({})
+
+
+class _Leaf(NamedTuple):
+    """One array of the parameters: its name, its shape, and its values with the scalars in one axis."""
+
+    name: str
+    shape: tuple[int, ...]
+    values: np.ndarray
+
+    def scalar(self, index: int) -> str:
+        """The name of one scalar."""
+        place = np.unravel_index(index, self.shape) if self.shape else ()
+        return self.name + (f"[{','.join(str(int(i)) for i in place)}]" if place else "")
+
+
+def _leaves(tree: Any, leading: int) -> list[_Leaf]:
+    """The arrays of a pytree whose first `leading` axes are those of chains and draws."""
+    found = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        array = np.asarray(leaf)
+        shape = array.shape[leading:]
+        found.append(_Leaf(leaf_name(path), shape, array.reshape(*array.shape[:leading], math.prod(shape))))
+    return found
+
+
+def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
+    """Names and values of these scalars (numbered through all leaves), a block at a time, the scalar first."""
+    start = 0
+    for leaf in leaves:
+        size = leaf.values.shape[-1]
+        here = numbers[(numbers >= start) & (numbers < start + size)] - start
+        step = max(1, _ENTRIES_PER_BLOCK // max(1, math.prod(leaf.values.shape[:-1])))
+        for place in range(0, len(here), step):
+            chosen = here[place : place + step]
+            values = np.ascontiguousarray(np.moveaxis(leaf.values[..., chosen], -1, 0))
+            exact = values.dtype in (np.float32, np.float64)
+            yield [leaf.scalar(int(i)) for i in chosen], values if exact else values.astype(np.float64)
+        start += size
+
+
+def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
+    leaves = _leaves(draws, 2)
+    total = sum(leaf.values.shape[-1] for leaf in leaves)
+    if total == 0:
+        return Estimates({})
+    screened, still = [], None
+    for names, values in _blocks(leaves, np.arange(total)):
+        screened.append(screen(values))
+        flat = values.reshape(len(values), -1)
+        stuck = np.flatnonzero((flat == flat[:, :1]).all(1)) if flat.shape[1] > 1 else []
+        still = names[stuck[0]] if still is None and len(stuck) else still
+    table = _table(leaves, np.arange(min(total, SHOWN)), datum_gradients)
+    found = [_worst(table["parameter"], table["rhat"], table["ess"])] if table else []
+    apart = np.concatenate(screened)
+    suspects = np.argsort(np.where(np.isnan(apart), -np.inf, apart))[-SUSPECTS:]
+    for names, values in _blocks(leaves, np.sort(suspects[suspects >= SHOWN])):
+        ess, rhat = mixing(values)
+        found.append(_worst(names, rhat, ess))
+    worst = max((one for one in found if one is not None), key=lambda one: one.rhat, default=None)
+    return Estimates(table, total, worst, still)
+
+
+def _worst(names: Sequence[str] | np.ndarray, rhat: np.ndarray, ess: np.ndarray) -> Worst | None:
+    """The entry with the largest R-hat; NaN never is."""
+    if np.all(np.isnan(rhat)):
+        return None
+    at = int(np.nanargmax(rhat))
+    return Worst(str(names[at]), float(rhat[at]), float(ess[at]))
+
+
+def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> dict[str, np.ndarray]:
+    rows = [(names, values.astype(np.float64), *mixing(values)) for names, values in _blocks(leaves, numbers)]
+    if not rows or not rows[0][1][0].size:
+        return {}
+    ess, rhat = (np.concatenate([row[i] for row in rows]) for i in (2, 3))
+    mean = np.concatenate([values.mean((1, 2)) for _, values, *_ in rows])
+    sd = np.concatenate([values.std((1, 2), ddof=min(1, values[0].size - 1)) for _, values, *_ in rows])
+    return {
+        "parameter": np.array([name for names, *_ in rows for name in names]),
+        "mean": mean,
+        "sd": sd,
+        "mcse": sd / np.sqrt(ess),
+        "ess": ess,
+        "ess_per_million": ess / max(datum_gradients, 1) * 1e6,
+        "rhat": rhat,
+    }
+
+
+def _from_moments(run: "Run", collected: MomentsSummary) -> Estimates:
+    """Pooled over chains; R-hat from the variances between and within chains, without splitting or ranks."""
+    leaves = _leaves(collected.mean, 1)
+    means, variances = (
+        np.concatenate([leaf.values[run.ok].astype(np.float64) for leaf in part], axis=1)
+        for part in (leaves, _leaves(collected.variance, 1))
+    )
+    chains, total = means.shape
+    draws = next((values.shape[1] for values in run.stats.values()), 0)
+    if not chains or not draws or not total:
+        return Estimates({})
+    within = np.where(draws > 1, variances, 0.0) * (draws - 1)
+    spread = within.sum(0) + draws * ((means - means.mean(0)) ** 2).sum(0)
+    rhat = rhat_of_moments(means, variances, draws)
+    names = [leaf.scalar(i) for leaf in leaves for i in _first(leaf)]
+    shown = len(names := names[:SHOWN])
+    table = {
+        "parameter": np.array(names),
+        "mean": means.mean(0)[:shown],
+        "sd": np.sqrt(spread[:shown] / max(1, chains * draws - 1)),
+        "rhat": rhat[:shown],
+    }
+    return Estimates(table, total, _worst_of_moments(leaves, rhat))
+
+
+def _first(leaf: _Leaf) -> range:
+    return range(min(SHOWN, leaf.values.shape[-1]))
+
+
+def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Worst | None:
+    if np.all(np.isnan(rhat)):
+        return None
+    at = int(np.nanargmax(rhat))
+    value = float(rhat[at])
+    for leaf in leaves:
+        if at < leaf.values.shape[-1]:
+            return Worst(leaf.scalar(at), value, math.nan)
+        at -= leaf.values.shape[-1]
+    return None

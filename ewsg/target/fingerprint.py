@@ -1,0 +1,72 @@
+"""Telling whether a target is the one a saved run was drawn from."""
+
+import hashlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core.types import Indices, Position
+from ..errors import InputError
+from .target import Target
+
+_HASHED_BYTES = 16 * 2**20
+_PROBED_DATA = 16
+
+
+def fingerprint(target: Target, position: Position) -> dict[str, Any]:
+    """A digest of the data, and values of the densities at `position`, which is kept with it."""
+    prior, values = _densities(target, position, _spaced(target.num_data, _PROBED_DATA))
+    return {
+        "num_data": target.num_data,
+        "data": _digest(target.data.arrays),
+        "values": [float(prior), *np.asarray(values, np.float64).tolist()],
+        "position": jax.tree.map(np.asarray, position),
+    }
+
+
+def check_same_target(saved: dict[str, Any], target: Target) -> None:
+    """Refuse a target whose data or densities differ from those of the saved run."""
+    if saved["num_data"] != target.num_data:
+        raise InputError(
+            f"the saved run has another target: it had {saved['num_data']} data and this one has {target.num_data}"
+        )
+    if saved["data"] != _digest(target.data.arrays):
+        raise InputError("the saved run has another target: its data differ from these, so its chains cannot go on")
+    if any(jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype for leaf in jax.tree.leaves(saved["position"])):
+        raise InputError("the saved run has 64-bit parameters: set jax.config.update('jax_enable_x64', True) first")
+    try:
+        now = fingerprint(target, jax.tree.map(jnp.asarray, saved["position"]))["values"]
+    except Exception as error:
+        raise InputError("the saved run has another target: its parameters do not fit this likelihood") from error
+    if len(now) != len(saved["values"]) or not np.allclose(now, saved["values"], rtol=1e-4, atol=1e-5):
+        raise InputError(
+            "the saved run has another target: the data are the same, but log_likelihood or log_prior give other values"
+        )
+
+
+@jax.jit
+def _densities(target: Target, position: Position, indices: Indices) -> tuple[jax.Array, jax.Array]:
+    return target.log_prior(position), target.likelihood.values(position, target.data.take(indices))
+
+
+def _digest(arrays: Any) -> str:
+    """SHA-256 over structure, shapes, dtypes and evenly spaced rows, up to 16 MiB an array."""
+    digest = hashlib.sha256()
+    for path, leaf in jax.tree_util.tree_leaves_with_path(arrays):
+        digest.update(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}\n".encode())
+        row_bytes = max(1, leaf.nbytes // leaf.shape[0])
+        rows = _rows(leaf, _spaced(leaf.shape[0], max(1, _HASHED_BYTES // row_bytes)))
+        digest.update(np.ascontiguousarray(rows).tobytes())
+    return digest.hexdigest()
+
+
+@jax.jit
+def _rows(array: jax.Array, indices: Indices) -> jax.Array:
+    return array.at[indices].get(mode="promise_in_bounds")
+
+
+def _spaced(size: int, count: int) -> np.ndarray:
+    """Up to `count` evenly spaced row numbers."""
+    return np.linspace(0, size - 1, min(size, count)).round().astype(np.int32)

@@ -1,0 +1,90 @@
+"""log p(datum | params) and its batched derivatives.
+
+A user writes the density of one datum; `PerDatum` derives the batched forms by automatic differentiation. A model that
+knows better (`ewsg.models`) subclasses `AbstractLikelihood` and gives its closed forms.
+"""
+
+import abc
+from collections.abc import Callable
+from typing import Any, cast
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Jaxpr
+from jaxtyping import Array, Float
+
+from .._core.compiler import stored
+from .._core.component import as_module
+from .._core.convolution import fast_here
+from .._core.jaxpr import bodies
+from .._core.types import Batch, Position
+
+_LARGE = 4096
+
+
+class AbstractLikelihood(eqx.Module):
+    """The log-likelihood ℓ(params, datum) of one datum, and what samplers need of it for a batch."""
+
+    @abc.abstractmethod
+    def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
+        """ℓ(params, datum)."""
+
+    def values(self, params: Position, batch: Batch) -> Float[Array, " b"]:
+        """ℓ_i for every datum of the batch."""
+        return jax.vmap(self, in_axes=(None, 0))(params, batch)
+
+    def gradient(self, params: Position, batch: Batch, weights: Float[Array, " b"]) -> Position:
+        """Σ_i w_i ∇ℓ_i, in one backward pass; the weights are at least float32, whatever the parameters are."""
+        values, pull_back = jax.vjp(lambda params: self.values(params, batch), params)
+        if jnp.finfo(values.dtype).bits >= jnp.finfo(weights.dtype).bits:
+            return jax.tree.map(_in_order, pull_back(weights.astype(values.dtype))[0])
+        # weights as large as n would lose digits, or overflow, in a narrow dtype: the largest comes afterwards
+        largest = jnp.max(jnp.abs(weights))
+        relative = weights / jnp.where(largest > 0, largest, 1)
+        gradient = pull_back(relative.astype(values.dtype))[0]
+        return jax.tree.map(lambda leaf: _in_order((largest * leaf.astype(weights.dtype)).astype(leaf.dtype)), gradient)
+
+    def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
+        """∇ℓ_i · direction for every datum, in one forward pass."""
+        return jax.jvp(lambda p: self.values(p, batch), (params,), (direction,))[1]
+
+    def gradients(self, params: Position, batch: Batch) -> Position:
+        """∇ℓ_i for every datum, stacked along a leading axis."""
+        return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
+
+    def datum_bytes(self, params: Position, data: Batch) -> int:
+        """What one more datum adds to the size of everything that is computed for a batch."""
+
+        def size(count: int) -> int:
+            batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape[1:]), leaf.dtype), data)
+            return _bytes(jax.make_jaxpr(self.values)(params, batch).jaxpr)
+
+        return max(1, size(2) - size(1))
+
+
+class PerDatum(AbstractLikelihood):
+    """A user's function of (params, datum)."""
+
+    function: Callable
+
+    def __init__(self, function: Callable):
+        self.function = as_module(function)
+
+    def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
+        return fast_here(self.function)(params, datum)
+
+
+def _in_order(gradient: Array) -> Array:
+    """The gradient of a large matrix, in the order of its memory: that of x @ w is computed transposed."""
+    return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE else gradient
+
+
+def _bytes(jaxpr: Jaxpr) -> int:
+    """The size of everything that a function computes on its way; every turn of a `scan` counts, of a `while` one."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        shapes = [cast(Any, var.aval) for var in eqn.outvars]
+        inner = sum(_bytes(body) for body in bodies(eqn))
+        total += sum(shape.size * shape.dtype.itemsize for shape in shapes) + inner * eqn.params.get("length", 1)
+    return total

@@ -1,0 +1,233 @@
+"""The posterior to sample: −V(θ) = log prior(θ) + Σ_i ℓ(θ, datum_i)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .. import modules
+from .._core import pytree
+from .._core.compiler import times_one
+from .._core.component import as_module
+from .._core.types import Batch, Indices, Position
+from ..errors import InputError, first_line
+from .data import Dataset
+from .density import log_density
+from .likelihood import AbstractLikelihood, PerDatum
+
+_BLOCK = 16_384
+_MEMORY = 256 * 2**20
+
+
+def flat(params: Position) -> Float[Array, ""]:
+    """The flat (improper) prior: log density 0 everywhere."""
+    return jnp.zeros((), jax.tree.leaves(params)[0].dtype)
+
+
+class Target(eqx.Module):
+    r"""A posterior over a pytree of parameters, given n data.
+
+    −V(θ) = log π(θ) + Σ_{i=1..n} ℓ(θ, x_i) = Σ_i −V_i(θ),  with the prior shared out: −V_i = ℓ_i + log π / n.
+
+    All forces below estimate ∇(−V), the gradient of that **sum**: whoever writes a likelihood never multiplies by n/b.
+
+    Args:
+        log_likelihood: function of (params, datum) that returns the log density of ONE datum, a scalar; or a model's
+            `AbstractLikelihood`.
+        log_prior: function of params that returns a scalar; None is the flat prior.
+        data: pytree of arrays with one leading axis, one row a datum.
+
+    Example:
+        >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
+        >>> x = jnp.array([0.3, -1.2, 0.8])
+        >>> target = ewsg.Target(lambda mu, x: stats.norm.logpdf(x, mu), lambda mu: stats.norm.logpdf(mu), x)
+        >>> round(float(target.force(jnp.array(0.0), jnp.array([0, 1, 2]))), 3)  # all data: the full gradient
+        -0.1
+    """
+
+    likelihood: AbstractLikelihood
+    log_prior: Callable
+    data: Dataset
+
+    def __init__(self, log_likelihood: Callable, log_prior: Callable | None, data: Batch):
+        for name, function in (("log_likelihood", log_likelihood), ("log_prior", log_prior or flat)):
+            if not callable(function):
+                raise InputError(f"{name} must be a function, not {type(function).__name__}")
+        is_model = isinstance(log_likelihood, AbstractLikelihood)
+        self.likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
+        self.log_prior = as_module(log_prior or flat)
+        self.data = Dataset(data)
+
+    @classmethod
+    def from_module(
+        cls, module: Any, loss: Callable, data: tuple[Batch, Batch], log_prior: Callable | None = None
+    ) -> "Target":
+        """The posterior of a network's parameters: ℓ(θ, (x, y)) = −loss(module_θ(x), y).
+
+        Positions are flat dicts, `ewsg.modules.parameters(module)`; `ewsg.modules.restore` puts a draw back. Batch
+        statistics and dropout are refused: with them the posterior is no sum over data.
+
+        Args:
+            module: an Equinox module, called with one input; or a Flax NNX module, called with a batch of one.
+            loss: function of (output, target) of ONE datum, minus its log-likelihood: `ewsg.modules.cross_entropy`.
+            data: inputs and targets, each a pytree with one row a datum.
+            log_prior: function of the parameters; None is N(0, I) over all of them.
+        """
+        likelihood = modules.log_likelihood_of(module, loss)
+        if not isinstance(data, tuple | list) or len(data) != 2:
+            raise InputError("data of a module must be a pair (inputs, targets), each with one row a datum")
+        target = cls(likelihood, log_prior or modules.standard_normal, tuple(data))
+        modules.check_data(module, loss, target.data.arrays)
+        return target
+
+    def __hash__(self) -> int:  # by identity, so that users can jit its methods
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @property
+    def num_data(self) -> int:
+        """n."""
+        return self.data.size
+
+    def take(self, indices: Indices) -> Batch:
+        """The data at `indices`, gathered a row at a time."""
+        if isinstance(self.data, _Held):
+            return self.data.arrays
+        return jax.tree.map(times_one, self.data.take(indices))
+
+    def hold(self, indices: Indices) -> "Target":
+        """The same posterior with the data at `indices` at hand, for several uses of exactly these."""
+        return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
+
+    def force(self, position: Position, indices: Indices) -> Position:
+        """(n/b) Σ_{i in batch} ∇(−V_i): the stochastic force of a minibatch."""
+        return self.weighted_force(position, indices, jnp.full(indices.shape, 1 / indices.shape[0]))
+
+    def weighted_force(self, position: Position, indices: Indices, weights: Float[Array, " b"]) -> Position:
+        """n Σ_i w_i ∇(−V_i); the weights need not sum to one."""
+        weights = weights.astype(pytree.wide_dtype(position))
+        likelihood = self.likelihood.gradient(position, self.take(indices), self.num_data * weights)
+        return pytree.combined(1, likelihood, jnp.sum(weights), self.prior_force(position))
+
+    def forces(self, position: Position, indices: Indices) -> Position:
+        """n ∇(−V_i) for each datum of the batch, stacked along a leading axis."""
+        likelihood = self.likelihood.gradients(position, self.take(indices))
+        prior = jax.tree.map(lambda leaf: leaf[None], self.prior_force(position))
+        return pytree.combined(self.num_data, likelihood, 1, prior)
+
+    def directional(self, position: Position, indices: Indices, direction: Position) -> Float[Array, " b"]:
+        """n ∇(−V_i) · direction for each datum of the batch, without forming the gradients."""
+        likelihood = self.likelihood.directional(position, self.take(indices), direction)
+        return pytree.combined(self.num_data, likelihood, 1, pytree.dot(self.prior_force(position), direction)[None])
+
+    def prior_force(self, position: Position) -> Position:
+        """∇ log π(θ)."""
+        return jax.grad(self.log_prior)(position)
+
+    def full_force(self, position: Position) -> Position:
+        """∇(−V) over all n data, in blocks of rows so that memory does not grow with n."""
+        zero = pytree.widened(pytree.zeros_like(position))
+        likelihood = self.sum_blocks(position, self.block_force, zero)
+        return pytree.cast_like(pytree.combined(1, likelihood, 1, self.prior_force(position)), position)
+
+    def log_density(self, position: Position) -> Float[Array, ""]:
+        """−V(θ), up to the posterior's normalising constant, in at least float32.
+
+        Its gradient is `full_force`: memory does not grow with n there either.
+        """
+        return log_density(self, position)
+
+    def block_force(self, position: Position, batch: Batch, count: int) -> Position:
+        """Σ ∇ℓ_i over a block of rows."""
+        return self.likelihood.gradient(position, batch, jnp.ones(count, pytree.wide_dtype(position)))
+
+    def block_value(self, position: Position, batch: Batch, count: int) -> Float[Array, ""]:
+        """Σ ℓ_i over a block of rows."""
+        del count
+        values = self.likelihood.values(position, batch)
+        return jnp.sum(values.astype(pytree.wide_dtype(position)))
+
+    def sum_blocks(self, position: Position, function: Callable, zero: Position) -> Position:
+        """Σ over blocks of rows of function(position, batch, count), in the dtypes of `zero`."""
+
+        def add(total: Position, start: Array | int, count: int) -> Position:
+            part = function(position, self.data.rows(start, count), count)
+            return pytree.add_scaled(total, 1, pytree.cast_like(part, zero))
+
+        block = self.block(position, min(_BLOCK, self.num_data))
+        whole, rest = divmod(self.num_data, block)
+        total = jax.lax.fori_loop(0, whole, lambda k, total: add(total, k * block, block), zero)
+        return add(total, whole * block, rest) if rest else total
+
+    def block(self, position: Position, most: int, memory: int = _MEMORY) -> int:
+        """How many data, up to `most`, can be worked on at once in so many bytes."""
+        return max(1, min(most, memory // self.datum_bytes(position)))
+
+    def datum_bytes(self, position: Position) -> int:
+        """What one more datum adds to the size of everything that is computed for a batch."""
+        return self.likelihood.datum_bytes(position, self.data.arrays)
+
+    def check(self, position: Position) -> None:
+        """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""
+        check_parameters(position)
+        datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
+        _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
+        _check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)
+
+
+class _Held(eqx.Module):
+    """A minibatch in place of all n data."""
+
+    arrays: Batch
+    size: int = eqx.field(static=True)
+
+
+def check_start(init: Any) -> None:
+    """Raise InputError for an init that is neither parameters nor a function, before it is mapped or called."""
+    if modules.is_nnx(init):
+        raise InputError("init is a Flax NNX module: start from its parameters, ewsg.modules.parameters(module)")
+    pytree.named_leaves("init", init)
+
+
+def check_parameters(position: Position) -> None:
+    """Refuse a position that is not a non-empty pytree of finite floating-point arrays."""
+    check_start(position)
+    named = pytree.named_leaves("init", position)
+    if not named:
+        raise InputError("init has no parameters: give a pytree of floating-point arrays")
+    for name, leaf in named.items():
+        if callable(leaf):
+            raise InputError(
+                f"{name} is a function: give arrays only, of a module ewsg.modules.parameters(module) or "
+                "eqx.filter(module, eqx.is_inexact_array)"
+            )
+        if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
+            kind = getattr(leaf, "dtype", type(leaf).__name__)
+            raise InputError(f"{name} has dtype {kind}: parameters must be floating-point (write 0.0, not 0)")
+        if leaf.size == 0:
+            raise InputError(f"{name} has no entries: give every parameter at least one")
+        if not np.all(np.isfinite(np.asarray(leaf))):
+            raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
+
+
+def _check_scalar(name: str, signature: str, summed: str, function: Callable, *args) -> None:
+    try:
+        shape = jax.eval_shape(function, *args)
+    except Exception as error:
+        raise InputError(f"{name}{signature} failed: {first_line(error)}") from error
+    leaves = jax.tree.leaves(shape)
+    if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
+        raise InputError(f"{name}{signature} must return one real scalar, not {shape}")
+    if leaves[0].shape != ():
+        raise InputError(
+            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape}: sum over the entries of "
+            f"{summed}, or, if init has an axis of chains, give one start (init=lambda key: ... makes one per chain)"
+        )
+    if not jnp.issubdtype(leaves[0].dtype, jnp.floating):
+        raise InputError(f"{name}{signature} must return one real scalar, not {leaves[0].dtype}: make it a float")
