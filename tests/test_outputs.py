@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ewsg
-from ewsg.lab import demo, experiments, folder as outputs
+from ewsg.lab import demo, experiments, folder
 from ewsg.lab.folder import Folder
 
 
@@ -74,7 +74,7 @@ def test_a_file_or_a_missing_parent_is_named(tmp_path):
 
 def test_parts_of_other_code_are_computed_again(tmp_path, monkeypatch):
     assert Folder(tmp_path, "first").part("a", {}, lambda: 1) == 1
-    monkeypatch.setattr(outputs, "_code", lambda: "another")
+    monkeypatch.setattr(folder, "_code", lambda: "another")
     assert Folder(tmp_path, "first").part("a", {}, lambda: 2) == 2
     monkeypatch.undo()
     assert Folder(tmp_path, "first").part("a", {}, lambda: 3) == 1
@@ -83,11 +83,11 @@ def test_parts_of_other_code_are_computed_again(tmp_path, monkeypatch):
 def test_the_code_is_known_by_names_and_contents(tmp_path, monkeypatch):
     package = tmp_path / "package"
     (package / "inner").mkdir(parents=True)
-    monkeypatch.setattr(outputs, "__file__", str(package / "outputs.py"))
+    monkeypatch.setattr(folder, "__file__", str(package / "lab" / "folder.py"))
     seen = set()
     for name, text in (("a.py", "1"), ("a.py", "2"), ("inner/a.py", "2"), ("note.txt", "3")):
         (package / name).write_text(text)
-        seen.add(outputs._code.__wrapped__())
+        seen.add(folder._code.__wrapped__())
     assert len(seen) == 3  # the note is not code
 
 
@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch, there
     def refuse(**_):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(outputs.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(folder.tempfile, "TemporaryFile", refuse)
     out = tmp_path / "out"
     if there:
         out.mkdir()

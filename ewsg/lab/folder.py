@@ -108,7 +108,7 @@ def check_writable(path: Path) -> None:
 @functools.cache
 def _code() -> str:
     """A hash of the package's source files: results of other code are not taken for its own."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     found = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         found.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
