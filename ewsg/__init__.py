@@ -63,7 +63,7 @@ _HOME = {
     "Underdamped": "integrators",
     "Uniform": "estimators",
     "compose": "sampler",
-    "load": "result",
+    "load": "result.storage",
     "resume": "sampling",
     "sample": "sampling",
 }
