@@ -129,3 +129,10 @@ def _for_type_checkers(module: str, other: str) -> bool:
     lines = {line for name, line in imported(module) if name == other}
     blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
     return all(any(block.lineno <= line <= (block.end_lineno or 0) for block in blocks) for line in lines)
+
+
+def test_the_picture_in_contributing_is_true():
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.partition("## The house")[2].partition("```\n")[2].partition("```")[0]
+    floors = [{name.rstrip("/") for name in line[:54].split()} for line in picture.splitlines()]
+    assert floors == list(FLOORS)
