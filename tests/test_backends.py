@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from ewsg import _compiler, _convolution, _tree
+from ewsg import _compiler, _convolution, _random, _tree
 from ewsg.likelihood import PerDatum
 
 
@@ -29,6 +29,22 @@ def test_the_default_device_decides_where_computations_run(monkeypatch):
     with jax.default_device("cpu"):
         assert _compiler.platform() == "cpu"
     assert _compiler.options(True) == {}
+
+
+def test_generator_rewriting_and_options_follow_the_default_device(monkeypatch):
+    """Seen before: on a machine with a GPU, runs on its CPU got none of what is fast there."""
+
+    def found():
+        rewriting = _convolution.fast_here(found) is not found
+        return _random.default_generator(), rewriting, "cond" in primitives(_compiler.stored, jnp.ones(8))
+
+    cpu = jax.devices("cpu")[0]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert found() == ("threefry", False, False)
+    assert _compiler.options(True) == {}
+    with jax.default_device(cpu):
+        assert found() == ("fast", True, True)
+        assert _compiler.options(True) == _compiler._cpu_options(True)
 
 
 def test_the_cpu_gets_its_barriers():
