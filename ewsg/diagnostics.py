@@ -228,7 +228,7 @@ def _scores(
     else:
         check_count("ksd", "batch_size", batch_size, 2)
         half = batch_size // 2
-        parts = _half_forces(target, positions, jax.random.key(seed), half, batch_size - half)
+        parts = _half_forces(target, positions, _random.checked_key(seed), half, batch_size - half)
         shares = [half, batch_size - half]
     rows = [flatten(jax.tree.map(lambda leaf: leaf[None], part))[0] / temperature for part in parts]
     scores = np.average(rows, axis=0, weights=shares)

@@ -98,7 +98,7 @@ def nuts(
     check_count("nuts", "num_draws", num_draws, 4)
     began = time.perf_counter()
     with unchecked():
-        keys = loop.chain_keys(jax.random.key(seed), num_chains)
+        keys = loop.chain_keys(_random.checked_key(seed), num_chains)
         positions = starting_points(target, init, keys.init, temperature)
         tuned, warmup = warm_up(target, float(temperature), keys.start, positions, num_warmup)
         rows = _sample(target, float(temperature), keys.steps, tuned, num_draws, progress)

@@ -182,21 +182,19 @@ def resume(
     check_parts(target, estimator, integrator)
     assert estimator is not None
     check_same_target(old.fingerprint, target)
+    placement.mesh(settings["num_chains"], devices)
+    total = None if data_passes is not None else _total_steps(settings, num_steps)
     sampler = compose(target, estimator, integrator)
-    total = _total_steps(sampler, settings, num_steps, data_passes)
+    if total is None:
+        total = _total_steps(settings, _start.count_steps(sampler, None, data_passes, resumed=True))
     plan = Plan(total, settings["discard"], settings["thin"])
     return drive(sampler, collector, plan, old.restored(sampler, collector), progress, save_to, devices)
 
 
-def _total_steps(
-    sampler: AbstractSampler, settings: dict[str, Any], num_steps: int | None, data_passes: float | None
-) -> int:
-    """The length of a resumed run, from its start."""
+def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
+    """The length of a resumed run, from its start: so many further steps, or what was planned."""
     done = settings["num_steps"]
-    if num_steps is not None or data_passes is not None:
-        total = done + _start.count_steps(sampler, num_steps, data_passes, resumed=True)
-    else:
-        total = settings.get("planned_steps", done)
+    total = settings.get("planned_steps", done) if num_steps is None else done + int(num_steps)
     if total <= done:
         raise InputError("the saved run is complete: give num_steps= or data_passes=, how much further to go")
     _start.check_total(total)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from ewsg import _random
 from ewsg._core import compiler, convolution, pytree
 from ewsg.target.likelihood import PerDatum
 
@@ -29,6 +30,22 @@ def test_the_default_device_decides_where_computations_run(monkeypatch):
     with jax.default_device("cpu"):
         assert compiler.platform() == "cpu"
     assert compiler.options(True) == {}
+
+
+def test_generator_rewriting_and_options_follow_the_default_device(monkeypatch):
+    """Seen before: on a machine with a GPU, runs on its CPU got none of what is fast there."""
+
+    def found():
+        rewriting = convolution.fast_here(found) is not found
+        return _random.default_generator(), rewriting, "cond" in primitives(compiler.stored, jnp.ones(8))
+
+    cpu = jax.devices("cpu")[0]
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert found() == ("threefry", False, False)
+    assert compiler.options(True) == {}
+    with jax.default_device(cpu):
+        assert found() == ("fast", True, True)
+        assert compiler.options(True) == compiler._cpu_options(True)
 
 
 def test_the_cpu_gets_its_barriers():

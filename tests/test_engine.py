@@ -115,6 +115,14 @@ def test_default_thinning_bounds_what_is_kept():
         assert plan.num_draws == pytest.approx(kept, rel=0.01)
 
 
+def test_default_thinning_knows_what_a_draw_of_all_chains_takes(gaussian, monkeypatch):
+    """Two chains of two float32 are 16 bytes: 20 draws fit into 320 bytes, 10 of float64."""
+    monkeypatch.setattr(start, "_DEFAULT_BYTES", 320)
+    monkeypatch.setattr("ewsg.sampling.drive", lambda sampler, collector, plan, *rest: plan)
+    plan = sample(gaussian, discard=0, thin=None)
+    assert plan.num_draws == 320 // (2 * jnp.zeros(2).nbytes)
+
+
 class Unprepared(AbstractMinibatch):
     batch_size: int = eqx.field(static=True, default=4)
 

@@ -1,5 +1,6 @@
 """Random-walk Metropolis and NUTS in `ewsg.sample`: exact laws, costs, resume, compiled = eager."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.stats as stats
@@ -10,6 +11,7 @@ import ewsg
 from ewsg._engine import loop
 from ewsg.errors import InputError
 from ewsg.kernels import NUTS, FlyMC, LogisticBound, RandomWalk, adapt_nuts
+from ewsg.kernels.nuts import starting_points
 
 CHAINS = 20_000
 OBSERVED = np.array([0.1, 0.4, 0.5, 1.1, 4.0], np.float32)
@@ -244,6 +246,21 @@ def test_one_trace_serves_all_settings(skewed, kernel):
     compiled = loop.advance(None, False)._cache_size()
     ewsg.sample(skewed, type(kernel)(0.4, temperature=0.9), init=0.9 * START, num_steps=900, seed=1)
     assert loop.advance(None, False)._cache_size() == compiled
+
+
+class Line(eqx.Module):
+    """Parameters that can be called, as those of a network can."""
+
+    weight: jax.Array
+
+    def __call__(self, x):
+        return x @ self.weight
+
+
+def test_a_module_of_arrays_is_a_starting_point_of_nuts_and_no_function():
+    target = ewsg.Target(lambda line, x: -0.5 * jnp.sum((line.weight - x) ** 2), None, jnp.zeros((3, 2)))
+    keys = jax.random.split(jax.random.key(0), 4)
+    assert starting_points(target, Line(jnp.ones(2)), keys, 1.0).weight.tolist() == [[1.0, 1.0]] * 4
 
 
 def test_counts_may_be_integers_of_numpy(skewed):

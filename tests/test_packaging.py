@@ -105,6 +105,13 @@ def test_the_source_archive_holds_what_its_tests_read():
     assert PROJECT["readme"] == "README.md"  # which hatch includes by itself, as it does the licence
 
 
+def test_ci_checks_annotations_as_the_tests_run():
+    """Seen before: beartype was installed, and nothing used it."""
+    assert "beartype" in requirements("dev")
+    assert "--jaxtyping-packages 'ewsg,beartype." in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^\s*stage make test-types", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def test_an_interpreter_that_does_not_run_is_passed_over(tmp_path, monkeypatch):
     worlds = script("tools/worlds.py")
     promise = tmp_path / "python3.13"

@@ -1,6 +1,7 @@
 """The random numbers: exact laws at tiny n, bijections at any n."""
 
 import itertools
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import norm
 
 import ewsg
+import ewsg.reference
 from ewsg import _random
 from ewsg._engine import loop
 from ewsg._random import normal_quantile
@@ -201,6 +203,24 @@ def test_seeds_give_different_fast_keys():
         jnp.stack([_random.make_key(seed, "fast") for seed in (*range(200), *range(2**64 - 50, 2**64))])
     )
     assert np.unique(np.asarray(keys), axis=0).shape[0] == 250
+
+
+def test_seeds_outside_the_loop_are_64_bits_wide_too():
+    """The references, KSD and traces: JAX took these modulo 2^32, and failed from 2^63 on."""
+    small, large = (jax.random.key_data(_random.checked_key(seed)) for seed in (np.int64(7), 2**63 + 7))
+    np.testing.assert_array_equal(small, jax.random.key_data(jax.random.key(7)))
+    assert large.tolist() == [2**31, 7]
+    target = ewsg.Target(lambda theta, x: -0.5 * jnp.sum((theta - x) ** 2), None, np.zeros((4, 1), np.float32))
+    draws = np.linspace(-1, 1, 40, dtype=np.float32).reshape(4, 10, 1)
+    for act in (
+        lambda: ewsg.reference.nuts(target, jnp.zeros(1), seed=-1),
+        lambda: ewsg.kernels.adapt_nuts(target, jnp.zeros(1), seed=2**64),
+        lambda: ewsg.diagnostics.ksd(draws, target, batch_size=2, seed=0.5),
+    ):
+        with pytest.raises(InputError, match=r"must be a whole number from 0 to 2\^64 − 1$"):
+            act()
+    package = Path(ewsg.__file__).parent
+    assert [path for path in package.rglob("*.py") if "random.key(seed)" in path.read_text(encoding="utf-8")] == []
 
 
 @pytest.mark.parametrize("width", [8, 16, 32])

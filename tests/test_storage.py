@@ -9,6 +9,7 @@ import pytest
 from conftest import gaussian_log_likelihood
 
 import ewsg
+from ewsg.errors import InputError
 from ewsg.result import storage
 
 METHODS = {
@@ -204,6 +205,20 @@ def test_preparation_is_paid_once(gaussian, tmp_path):
     run.save(tmp_path / "run.npz")
     assert run.cost.data_passes == 20
     assert ewsg.resume(tmp_path / "run.npz", gaussian, data_passes=20).cost.data_passes == 40
+
+
+def test_arguments_of_resume_are_checked_before_any_work(saved, gaussian, monkeypatch):
+    """Seen before: a mode search was done, and then the number of devices refused."""
+    monkeypatch.setattr("ewsg.sampling.compose", lambda *_: pytest.fail("work was done"))
+    for options, sentence in (
+        ({"num_steps": 1, "devices": 99}, "devices=99"),
+        ({"num_steps": 2**31}, "that a run can count"),
+        ({}, "the saved run is complete"),
+        ({"num_steps": 0}, "num_steps must be"),
+        ({"num_steps": 1, "save_to": "no/such/folder/run.npz"}, "does not exist"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            ewsg.resume(saved[1], gaussian, **options)
 
 
 def test_half_precision_survives(centres, tmp_path):

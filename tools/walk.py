@@ -1,8 +1,9 @@
-"""Follow one `ewsg.sample` through the package: calls, changes of file, distinct files, and the direct callees in order.
+"""Follow one `ewsg.sample` through the package: calls, changes of file, files, and its direct callees in order.
 
 python tools/walk.py [--story]
 """
 
+import itertools
 import sys
 from pathlib import Path
 from types import FrameType
@@ -45,7 +46,7 @@ def main() -> None:
     """Print the counts; with --story also what `sample` itself calls, in order."""
     seen = walk()
     calls = [(file, function) for file, function, _ in seen if not function.startswith("<")]
-    changes = sum(a[0] != b[0] for a, b in zip(calls, calls[1:], strict=False))
+    changes = sum(a[0] != b[0] for a, b in itertools.pairwise(calls))
     print(f"{len(calls):,} calls, {changes} changes of file, {len({file for file, _ in calls})} files")
     if "--story" in sys.argv:
         base = next(depth for file, function, depth in seen if (file, function) == ("sampling.py", "sample"))

@@ -21,7 +21,6 @@ _DEFAULT_STEPS = 2_000
 _DEFAULT_DRAWS, _FEWEST_DRAWS = 1_000, 10
 _DEFAULT_BYTES = 2**30
 _MOST_STEPS = 2**31 - 1
-_MOST_SEED = 2**64 - 1
 _CHECKED_VALUES = 4_000_000
 _CHECKED_BYTES = 4 * 2**30
 _WORKING_COPIES = 3
@@ -95,9 +94,7 @@ def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
     if generator is not None:
         check_choice("sample", "rng", generator, _random.GENERATORS)
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
-        if not 0 <= seed <= _MOST_SEED:
-            raise InputError(f"seed={seed} must be a whole number from 0 to 2^64 − 1")
-        return _random.make_key(int(seed), generator or _random.default_generator())
+        return _random.checked_key(seed, generator or _random.default_generator())
     if isinstance(seed, jax.Array) and jnp.issubdtype(seed.dtype, jax.dtypes.prng_key) and seed.shape == ():
         if generator not in (None, _random.generator_of(seed)):
             raise InputError(

@@ -16,11 +16,13 @@ from jaxtyping import Array, Float, Int
 
 from .._core.compiler import platform, stored
 from .._core.types import HostOrDevice, Indices, Key, Position
+from ..errors import InputError
 from .generator import FAST, seeded
 from .normal_quantile import normal
 
 _SHUFFLE_ROUNDS = 24
 _ONE_WORD = 4_096
+_MOST_SEED = 2**64 - 1
 
 GENERATORS = ("fast", "threefry")
 """Generators by name: the library's own counter-based stream (`_stream`), and JAX's threefry2x32."""
@@ -37,6 +39,13 @@ def make_key(seed: int, generator: str) -> Key:
     if generator == "threefry":
         return unpack(np.array([high, low]), generator)
     return jax.random.key(low, impl=_implementation(generator))
+
+
+def checked_key(seed: Any, generator: str = "threefry") -> Key:
+    """The key of a seed as a user gives it: refused unless it is a whole number below 2^64."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= _MOST_SEED:
+        raise InputError(f"seed={seed!r} must be a whole number from 0 to 2^64 − 1")
+    return make_key(int(seed), generator)
 
 
 def default_generator() -> str:

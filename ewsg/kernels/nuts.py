@@ -147,7 +147,7 @@ def adapt_nuts(
     check_count("adapt_nuts", "num_warmup", num_warmup, 20)
     check_count("adapt_nuts", "max_depth", max_depth, 1)
     with unchecked():
-        keys = loop.chain_keys(jax.random.key(seed), int(num_chains))
+        keys = loop.chain_keys(_random.checked_key(seed), int(num_chains))
         positions = starting_points(target, init, keys.init, temperature)
         lengths = int(num_warmup), int(max_depth)
         tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, *lengths)

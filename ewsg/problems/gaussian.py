@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .. import _random
 from ..target.target import Target
 from .base import Problem
 
@@ -16,7 +17,7 @@ def log_likelihood(theta: Float[Array, " d"], centre: Float[Array, " d"]) -> Flo
 
 def centres(seed: int = 42, num_data: int = 50, dimension: int = 2) -> np.ndarray:
     """c_i ~ N(0, I)."""
-    return np.asarray(jax.random.normal(jax.random.key(seed), (num_data, dimension)))
+    return np.asarray(jax.random.normal(_random.checked_key(seed), (num_data, dimension)))
 
 
 def gaussian() -> Problem:
