@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import gaussian_log_likelihood
-from test_splitting import stationary
+from chains import stationary
+from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg.errors import InputError

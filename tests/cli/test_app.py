@@ -47,7 +47,7 @@ def test_help_shows_the_commands_and_examples(run):
 def test_one_version_everywhere(run):
     assert run("--version")[:2] == (0, f"ewsg {ewsg.__version__}\n")
     assert importlib.metadata.version("ewsg") == ewsg.__version__
-    citation = Path(__file__).parents[1] / "CITATION.cff"
+    citation = Path(__file__).parents[2] / "CITATION.cff"
     assert f"\nversion: {ewsg.__version__}\n" in citation.read_text()
 
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import gaussian_log_likelihood
+from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg.errors import InputError, UnknownOption

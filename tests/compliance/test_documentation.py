@@ -12,7 +12,7 @@ import pytest
 
 import ewsg
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MARKS = {
     "ewsg.datasets.loading": [pytest.mark.slow, pytest.mark.needs_data("covertype")],
     "ewsg.kernels.flymc": pytest.mark.slow,

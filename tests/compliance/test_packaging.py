@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from ewsg.cli import worlds as _worlds
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 FILES = {"default": "constraints.txt", "oldest": "constraints-oldest.txt", "newest": "constraints-newest.txt"}

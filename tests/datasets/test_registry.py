@@ -23,7 +23,7 @@ from ewsg.datasets.parsing import parse_regression
 from ewsg.datasets.registry import DATASETS, Entry, File
 from ewsg.errors import DataNotFound, InputError, UnknownOption
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 REAL_DOWNLOADER = pooch.HTTPDownloader
 CONTENT = b"1.5 2 30\n4 -5 6e1\n"
 REGRESSION = {  # name: rows, features, mean of the target

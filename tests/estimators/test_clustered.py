@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
-from conftest import gaussian_log_likelihood
-from test_exponential import assert_law
-from test_gaussian import assert_covariance, last_draws
+from chains import assert_covariance, last_draws
+from gaussian import gaussian_log_likelihood
+from index_chain import assert_law
 
 import ewsg
 from ewsg.errors import InputError

@@ -11,9 +11,9 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 import scipy.special
-from conftest import gaussian_log_likelihood
-from test_exponential import assert_law, chain_law
-from test_gaussian import CHAINS, assert_covariance, last_draws
+from chains import CHAINS, assert_covariance, last_draws
+from gaussian import gaussian_log_likelihood
+from index_chain import assert_law, chain_law
 
 import ewsg
 from ewsg.errors import InputError

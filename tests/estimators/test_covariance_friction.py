@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.linalg
-from conftest import gaussian_log_likelihood
-from test_gaussian import assert_covariance, gaussian_kl
+from chains import assert_covariance, gaussian_kl
+from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg.estimators import covariance_friction

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from index_chain import DRAWS, assert_law, chain_law
 
 import ewsg
 from ewsg import _random
@@ -13,7 +14,6 @@ from ewsg.interface import Kick
 
 N, H, GAMMA, T = 6, 0.05, 10.0, 0.7
 SIGMA = np.sqrt(2 * GAMMA * T)
-DRAWS = 100_000
 QUICK = {(1, 1, True), (2, 2, True), (1, 3, False), (2, 3, False)}  # batch size, length, replace: in `make test`
 
 
@@ -55,15 +55,6 @@ def paper_law(target, batch_size, replace, x):
     return batches, 0.5 * np.sum((x + na) ** 2, axis=1)
 
 
-def chain_law(log_weight, length):
-    """The M-step law of the Metropolis chain from a uniform start, by powers of its matrix."""
-    k = len(log_weight)
-    accept = np.minimum(1, np.exp(log_weight[None, :] - log_weight[:, None])) / k
-    matrix = accept - np.diag(np.diag(accept))
-    matrix += np.diag(1 - matrix.sum(1))
-    return np.full(k, 1 / k) @ np.linalg.matrix_power(matrix, length)
-
-
 def visits(estimator, target, draws=DRAWS, carried=None):
     """How often each minibatch was chosen."""
     keys = _random.split(_random.make_key(3, "fast"), draws)
@@ -83,14 +74,6 @@ def frequencies(batches, chosen):
     lookup = {int(row @ code): i for i, row in enumerate(batches)}
     counts = np.bincount([lookup[int(c)] for c in chosen @ code], minlength=len(batches))
     return counts / len(chosen)
-
-
-def assert_law(observed, expected, draws=DRAWS):
-    """Pearson's statistic within five of its standard deviations."""
-    kept = expected * draws > 5
-    statistic = draws * np.sum((observed[kept] - expected[kept]) ** 2 / expected[kept])
-    freedom = kept.sum()
-    assert statistic < freedom + 5 * np.sqrt(2 * freedom)
 
 
 @pytest.mark.parametrize(

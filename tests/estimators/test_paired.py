@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_splitting import stationary
+from chains import stationary
 
 import ewsg
 from ewsg.estimators import paired

@@ -39,7 +39,7 @@ def variants(cls: type, start: Any, left_out: tuple[str, ...] = ()) -> Iterator[
             optional.append(field)
     changes = [{field.name: value} for field in optional for value in _alternatives(cls, required, field, start)]
     base = next((change for change in ({}, *changes) if _builds(cls, required | change)), None)
-    assert base is not None, f"tests/components.py cannot build {cls.__name__} from the types of its settings"
+    assert base is not None, f"tests/helpers/components.py cannot build {cls.__name__} from the types of its settings"
     yield cls.__name__, cls(**required, **base)
     for change in changes:
         for more in ({}, *changes):
@@ -90,5 +90,5 @@ def _example(cls: type, field: dataclasses.Field, start: Any, missing: Any = Ass
     if "PyTree" in str(field.type):
         return start
     if missing is AssertionError:
-        raise AssertionError(f"tests/components.py has no example of {cls.__name__}.{field.name}: {field.type}")
+        raise AssertionError(f"tests/helpers/components.py has no example of {cls.__name__}.{field.name}: {field.type}")
     return missing

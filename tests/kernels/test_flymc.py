@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_kernels import OBSERVED, START, assert_skewed_law, last_draws, log_likelihood, log_prior
+from skewed import OBSERVED, START, assert_skewed_law, last_draws, log_likelihood, log_prior
 
 import ewsg
 from ewsg import _random

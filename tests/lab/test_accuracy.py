@@ -98,7 +98,7 @@ def test_every_method_takes_the_same_data_a_step(name):
 
 
 def test_processes_are_pinned_only_where_that_is_possible(monkeypatch):
-    path = Path(__file__).parents[1] / "benchmarks" / "machine.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "machine.py"
     spec = importlib.util.spec_from_file_location("machine", path)
     machine = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(machine)

@@ -354,7 +354,7 @@ def test_two_readings_of_a_printed_step_are_one_claim():
 
 def test_the_page_counts_its_own_rows():
     """Claims of the paper have something in the column `paper`; ours have a dash."""
-    text = (Path(__file__).parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "reproduction.md").read_text(encoding="utf-8")
     rows = [re.split(r"(?<!\\) \| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| ")]
     verdicts = Counter(row[3] for row in rows if len(row) == 4 and row[1] != "-")
     said = re.search(r"Of the paper's claims (\d+) hold, (\d+) do not, (\d+) are undecided", text)

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 import pytest
-from conftest import gaussian_log_likelihood
+from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg.kernels import RandomWalk

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import gaussian_log_likelihood
+from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg.result import storage

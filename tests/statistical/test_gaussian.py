@@ -6,34 +6,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.special
-from conftest import gaussian_log_likelihood
+from chains import CHAINS, assert_covariance, gaussian_kl, last_draws
+from gaussian import gaussian_log_likelihood
 
 import ewsg
-
-CHAINS = 20_000
-
-
-def last_draws(target, estimator, integrator, num_steps, init=None, num_chains=CHAINS, seed=0):
-    run = ewsg.sample(
-        target,
-        estimator,
-        integrator,
-        init=jnp.zeros(2) if init is None else init,
-        num_chains=num_chains,
-        num_steps=num_steps,
-        discard=0,
-        thin=num_steps,
-        seed=seed,
-    )
-    assert run.ok.all()
-    return np.asarray(run.draws, np.float64)[:, -1], run
-
-
-def assert_covariance(draws, expected, deviations=4.5):
-    """Every entry of the sample covariance within its Monte-Carlo error: Var S_ij = (S_ii S_jj + S_ij²)/m."""
-    sample = np.cov(draws.T)
-    error = np.sqrt((np.outer(np.diag(expected), np.diag(expected)) + expected**2) / len(draws))
-    assert np.all(np.abs(sample - expected) < deviations * error), (sample, expected, error)
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +99,6 @@ def test_skewed_posterior(kind, temperature):
     skewness = np.mean((x - x.mean()) ** 3) / x.std() ** 3
     assert abs(skewness - third / variance**1.5) < 0.12
     assert third / variance**1.5 < -0.3
-
-
-def gaussian_kl(draws, centres):
-    """KL(target ‖ Gaussian fit of the samples)."""
-    exact, sample = np.eye(2) / len(centres), np.cov(draws.T)
-    difference = draws.mean(0) - centres.mean(0)
-    inverse = np.linalg.inv(sample)
-    trace = np.trace(inverse @ exact) + difference @ inverse @ difference
-    return 0.5 * (trace - 2 + np.log(np.linalg.det(sample) / np.linalg.det(exact)))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""BAOAB, UBU and SMS: exact Gaussian laws of the discretised chains, weak order 2, one symmetric sweep."""
+"""BAOAB and UBU: exact Gaussian laws of the discretised chains, weak order 2."""
 
 import jax
 import jax.numpy as jnp
@@ -6,43 +6,11 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.linalg
+from chains import CHAINS, stationary
 
 import ewsg
-from ewsg.estimators.sms import SMS
 from ewsg.integrators.baoab import BAOAB
 from ewsg.integrators.ubu import UBU
-
-CHAINS = 20_000
-
-
-def stationary(kind, curvature, h, gamma, temperature, noise=0.0):
-    """The stationary covariance of (θ, r) on V = λθ²/2 with gradient noise of variance `noise`, composed by hand."""
-
-    def drift(t):
-        return np.array([[1, t], [0, 1.0]]), np.zeros((2, 2))
-
-    def kick():
-        return np.array([[1, 0], [-h * curvature, 1.0]]), h**2 * noise * np.array([[0, 0], [0, 1.0]])
-
-    def ou(t):
-        eta = np.exp(-gamma * t)
-        return np.array([[1, 0], [0, eta]]), temperature * (1 - eta**2) * np.array([[0, 0], [0, 1.0]])
-
-    def flow(t):
-        generator = np.array([[0, 1], [0, -gamma]])
-        propagator = scipy.linalg.expm(generator * t)
-        source = np.diag([0, 2 * gamma * temperature])
-
-        def spread(s):
-            return scipy.linalg.expm(generator * s) @ source @ scipy.linalg.expm(generator * s).T
-
-        return propagator, scipy.integrate.quad_vec(spread, 0, t)[0]
-
-    pieces = [kick(), drift(h / 2), ou(h), drift(h / 2)] if kind is BAOAB else [flow(h / 2), kick(), flow(h / 2)]
-    matrix, covariance = np.eye(2), np.zeros((2, 2))
-    for a, q in pieces:
-        matrix, covariance = a @ matrix, a @ covariance @ a.T + q
-    return scipy.linalg.solve_discrete_lyapunov(matrix, covariance)
 
 
 @pytest.fixture(scope="module")
@@ -154,16 +122,3 @@ def test_mean_units(line):
         one = ewsg.sample(target, ewsg.Uniform(2), kind(0.1, 2.0, 0.5), **options)
         other = ewsg.sample(target, ewsg.Uniform(2), kind(0.1 * root, 2.0 / root, 0.5, units="mean"), **options)
         np.testing.assert_allclose(one.draws, other.draws, rtol=1e-3, atol=1e-5)
-
-
-def test_sms_sweeps_forwards_and_backwards(gaussian):
-    sampler = ewsg.compose(gaussian, SMS(7), UBU(step_size=0.01, friction=5.0))
-    state = sampler.init(jax.random.key(0), jnp.zeros(2))
-    step, seen = jax.jit(sampler.step), []
-    for t in range(28):
-        state, info = step(jax.random.key(t), state)
-        seen.append(tuple(np.asarray(info.estimate.indices)))
-    assert seen[7:14] == seen[6::-1]
-    assert len({index for batch in seen[:7] for index in batch}) == 49
-    assert seen[14:21] != seen[:7]
-    assert seen[21:28] == seen[20:13:-1]
