@@ -1,4 +1,4 @@
-"""Paired selection: unbiased, the right friction, bounded, and right on whole chains."""
+"""Paired selection: unbiased, the right friction, bounded."""
 
 import itertools
 
@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from chains import stationary
 
 import ewsg
 from ewsg.estimators import paired
@@ -170,28 +169,6 @@ def test_friction_of_distinct_data_by_enumeration(target, monkeypatch):
         np.testing.assert_allclose(total / len(pairs), expected, rtol=0.02, atol=0.01 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("pairs", [8, 10])
-def test_distinct_data_are_not_over_cooled(pairs):
-    """20 data, 16 or all of them per step: position and momentum as the full gradient has them (weight: 0.9988)."""
-    data = np.linspace(-1.5, 1.5, 20, dtype=np.float32)[:, None]
-    line = ewsg.Target(lambda t, x: -0.5 * jnp.sum((t - x) ** 2), None, data)
-    run = ewsg.sample(
-        line,
-        Paired(pairs, "sequential", replace=False),
-        BAOAB(step_size=0.1, friction=3.0),
-        init=jnp.zeros(1),
-        num_chains=10_000,
-        num_steps=100,
-        discard=0,
-        thin=100,
-    )
-    exact = stationary(BAOAB, 20.0, 0.1, 3.0, 1.0)
-    momentum = np.asarray(run.checkpoint.carry.chains.state.phase.momentum, np.float64)
-    tolerance = 4.5 * np.sqrt(2 / 10_000) + (0 if pairs == 10 else 0.02)
-    assert run.draws[:, -1].var() == pytest.approx(exact[0, 0], rel=tolerance)
-    assert momentum.var() == pytest.approx(exact[1, 1], rel=tolerance)
-
-
 def test_weights_stay_within_bounds(target, monkeypatch):
     seen = []
     monkeypatch.setattr(ewsg.Target, "weighted_force", lambda self, p, i, w: (seen.append(np.asarray(w)), p)[1])
@@ -263,17 +240,6 @@ def test_temperature_is_a_rescaling(gaussian, centres, rule, units):
     np.testing.assert_allclose(one.draws, other.draws, rtol=2e-3, atol=2e-4)
 
 
-@pytest.mark.slow
-def test_paired_removes_the_heat_of_subsampling(gaussian, centres):
-    """Position variance on the paper's Gaussian, where SGHMC with the same 10 data a step is far too wide."""
-    options = {"init": jnp.zeros(2), "num_chains": 10_000, "num_steps": 400, "discard": 0, "thin": 400}
-    integrator = BAOAB(step_size=0.02, friction=10.0)
-    hot = ewsg.sample(gaussian, ewsg.Uniform(10), integrator, **options).draws[:, -1].var(0)
-    right = ewsg.sample(gaussian, Paired(5, "sequential"), integrator, **options).draws[:, -1].var(0)
-    assert np.all(hot * 50 > 1.15)
-    assert np.all(np.abs(right * 50 - 1) < 4.5 * np.sqrt(2 / 10_000) + 0.01)
-
-
 def test_reshuffled_is_refused_with_the_reason():
     with pytest.raises(ewsg.errors.InputError, match="over-cool"):
         Paired(ewsg.Reshuffled(4))
@@ -309,24 +275,3 @@ def test_the_factor_scales_the_tilt(target, monkeypatch):
         force = flat(estimate_for(estimator, target, (0, 2), kick, monkeypatch)[0])
         lean = factor * tilt / 2
         np.testing.assert_allclose(force, ((1 - lean) * forces[0] + (1 + lean) * forces[2]) / 2, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("integrator", "factor"),
-    [
-        (ewsg.Underdamped(0.1, 4.0), 1.0),
-        (BAOAB(0.1, 4.0), (1 + np.exp(-0.4)) / 2),
-        (ewsg.UBU(0.1, 4.0), 1 / (2 - 0.4 / (np.exp(0.4) - 1))),
-    ],
-    ids=["underdamped", "baoab", "ubu"],
-)
-def test_integrators_hand_over_their_factor(gaussian, integrator, factor):
-    seen = []
-
-    def force_function(key, kick, state):
-        seen.append(float(kick.factor))
-        return ewsg.Full().estimate(key, gaussian, kick, state)
-
-    phase = integrator.init(jax.random.key(0), jnp.zeros(2))
-    integrator.step(jax.random.key(1), phase, jnp.int32(0), force_function, ())
-    assert seen == pytest.approx([factor], rel=1e-5)
