@@ -1,7 +1,6 @@
-"""The door of `sample` and the run behind it: what is refused at once, what is judged, and what is never lost."""
+"""The door of `sample`: seeds and settings, and what is refused before any work."""
 
 import os
-import signal
 
 import equinox as eqx
 import jax
@@ -9,54 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gaussian import gaussian_log_likelihood
+from short_runs import METHOD, equal, sample
 
 import ewsg
 from ewsg import _random
-from ewsg._engine import driver, interrupt, start
+from ewsg._engine import start
 from ewsg.errors import InputError
 from ewsg.estimators.base import AbstractMinibatch
-
-METHOD = ewsg.Uniform(4), ewsg.Underdamped(step_size=0.01, friction=5.0)
-
-
-def sample(target, **options):
-    return ewsg.sample(target, *METHOD, **{"init": jnp.zeros(2), "num_chains": 2, "num_steps": 40, "thin": 4} | options)
-
-
-def equal(one, other):
-    jax.tree.map(np.testing.assert_array_equal, one, other)
-
-
-# ---- divergence
-
-
-def far_likelihood(theta, datum):
-    return -0.5 * jnp.sum(((theta - datum) / 100.0) ** 2)
-
-
-@pytest.mark.parametrize("integrator", [ewsg.BAOAB(20.0, 0.02), ewsg.Overdamped(100.0)], ids=["BAOAB", "Overdamped"])
-def test_a_posterior_far_from_the_origin_is_no_divergence(integrator):
-    """Centre 3·10⁶, posterior sd 100/√10, from a start at 0: the chain is hot on its way, and in order there."""
-    target = ewsg.Target(far_likelihood, None, np.full((10, 2), 3e6, np.float32))
-    run = ewsg.sample(target, ewsg.Full(), integrator, init=jnp.zeros(2), num_chains=50, num_steps=2000, discard=1000)
-    assert run.ok.all()
-    assert run.draws.mean() == pytest.approx(3e6, abs=8)
-    assert run.draws.std() == pytest.approx(100 / np.sqrt(10), rel=0.1)
-
-
-@pytest.mark.parametrize("discard", [0, 10])
-def test_a_chain_that_is_recorded_on_its_way_is_no_divergence(discard):
-    """5,000 sd from the start, it is 10⁷ times too hot at first."""
-    target = ewsg.Target(lambda theta, x: -0.05 * jnp.sum((theta - x) ** 2), None, np.full((10, 2), 5e3, np.float32))
-    run = ewsg.sample(
-        target, ewsg.Full(), ewsg.BAOAB(0.2, 1.0), init=jnp.zeros(2), num_chains=4, num_steps=200, discard=discard
-    )
-    assert run.stats["kinetic_temperature"].max() > 1e5
-    assert run.ok.all()
-    assert run.draws[:, -1].mean() == pytest.approx(5e3, abs=3)
-
-
-# ---- random numbers
 
 
 def test_seeds_that_agree_modulo_2_32_differ(gaussian):
@@ -70,21 +28,6 @@ def test_seeds_that_agree_modulo_2_32_differ(gaussian):
 def test_seeds_out_of_range(gaussian, seed):
     with pytest.raises(InputError, match=r"from 0 to 2\^64"):
         sample(gaussian, seed=seed)
-
-
-# ---- cost
-
-
-def test_what_diagnostics_evaluate_is_counted(gaussian):
-    """32 directional derivatives per probe: one for the first draw, one for every tenth step after it."""
-    assert sample(gaussian, num_steps=50, discard=0, thin=1).cost.diagnostic_directional == 2 * 5 * 32
-    assert sample(gaussian, num_steps=51, discard=0, thin=1).cost.diagnostic_directional == 2 * 6 * 32
-    assert sample(gaussian, num_steps=60, discard=0, thin=20).cost.diagnostic_directional == 2 * 3 * 32
-    full = ewsg.sample(gaussian, ewsg.Full(), METHOD[1], init=jnp.zeros(2), num_chains=2, num_steps=5)
-    assert full.cost.diagnostic_directional == full.cost.datum_directional == 0
-
-
-# ---- settings
 
 
 @pytest.mark.untyped
@@ -180,147 +123,6 @@ def test_a_module_of_arrays_is_a_starting_point_and_no_function(centres):
     assert run.draws.weight.shape == (2, 2, 2)
 
 
-def test_a_small_run_compiles_few_programs(centres):
-    compiled = []
-
-    def listen(event, duration, **_):
-        if event == "/jax/core/compile/backend_compile_duration":
-            compiled.append(event)
-
-    jax.clear_caches()
-    target = ewsg.Target(lambda t, c: -0.3 * jnp.sum((t - c) ** 2), None, centres)
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    try:
-        sample(target, init=np.zeros(2, np.float32))
-    finally:
-        jax.monitoring.clear_event_listeners()
-    assert 0 < len(compiled) <= 16
-
-
-# ---- running moments
-
-
-def test_moments_are_right_when_the_first_draw_is_a_thousand_sd_away():
-    rng = np.random.default_rng(0)
-    values = rng.normal(5.0, 1.0, size=(3000, 2)).astype(np.float32)
-    values[0] = 1005.0
-    collector = ewsg.collect.Moments()
-
-    @jax.jit
-    def moments(values):
-        def update(k, summary):
-            return collector.update(summary, values[k], k + 1)
-
-        summary = jax.lax.fori_loop(0, len(values), update, collector.init(values[0]))
-        return collector.result(summary, jnp.int32(len(values)))
-
-    found = moments(values)
-    exact = values.astype(np.float64)
-    np.testing.assert_allclose(found.mean, exact.mean(0), rtol=3e-7)
-    np.testing.assert_allclose(found.variance, exact.var(0, ddof=1), rtol=1e-6)
-
-
-def test_moments_of_too_few_draws_are_no_numbers():
-    collector = ewsg.collect.Moments()
-    empty = collector.init(jnp.zeros(2))
-    assert np.isnan(collector.result(empty, jnp.int32(0)).mean).all()
-    one = collector.update(empty, jnp.array([1.0, 2.0]), jnp.int32(1))
-    found = collector.result(one, jnp.int32(1))
-    assert found.mean.tolist() == [1.0, 2.0]
-    assert np.isnan(found.variance).all()
-
-
-def test_counts_beyond_half_precision():
-    summary = ewsg.collect.Moments().init(jnp.ones(2, jnp.float16))
-    summary = (summary[0], summary[1].add(jnp.full(2, 7e4 / 4, jnp.float16)))
-    variance = ewsg.collect.Moments().result(summary, jnp.int32(70_001)).variance
-    np.testing.assert_allclose(variance, 0.25, rtol=1e-2)
-
-
-def test_collectors_may_keep_python_numbers(gaussian):
-    assert (sample(gaussian, collect=lambda theta: 3.0).draws == 3).all()
-
-
-# ---- interrupts
-
-
-@pytest.fixture
-def signal_after(monkeypatch):
-    """Sends a signal after some calls of the loop, which take three steps each."""
-
-    def arrange(number, calls):
-        seen = []
-
-        def quota(taken, seconds, old):
-            seen.append(taken)
-            if len(seen) == calls:
-                os.kill(os.getpid(), number)
-            return 3
-
-        monkeypatch.setattr(driver, "_next_quota", quota)
-
-    return arrange
-
-
-def test_an_interrupt_in_the_discarded_part_loses_nothing(gaussian, tmp_path, signal_after, monkeypatch, capfd):
-    """Resumed by fewer steps than are left of it, then to the end of the plan: bit for bit the whole run."""
-    path = tmp_path / "run.npz"
-    whole = sample(gaussian)
-    signal_after(signal.SIGINT, 2)
-    part = sample(gaussian, save_to=path)
-    monkeypatch.undo()
-    assert part.interrupted
-    assert part.draws.shape == (2, 0, 2)
-    assert part.settings["num_steps"] == 8 + 3 < part.settings["discard"]
-    assert "press Ctrl-C again" in capfd.readouterr().err
-    short = ewsg.resume(path, gaussian, num_steps=4, save_to=path)
-    assert short.settings["num_steps"] == 15
-    assert short.draws.shape == (2, 0, 2)
-    resumed = ewsg.resume(path, gaussian, save_to=path)
-    equal((resumed.draws, resumed.stats, resumed.checkpoint.carry), (whole.draws, whole.stats, whole.checkpoint.carry))
-    with pytest.raises(InputError, match="complete"):
-        ewsg.resume(path, gaussian)
-
-
-def test_sigterm_saves_and_then_takes_its_course(gaussian, tmp_path, signal_after):
-    path, ended = tmp_path / "run.npz", []
-    signal_after(signal.SIGTERM, 3)
-    previous = signal.signal(signal.SIGTERM, lambda number, frame: ended.append(path.exists()))
-    try:
-        run = sample(gaussian, save_to=path)
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-    assert ended == [True]
-    assert run.interrupted
-    assert ewsg.load(path).settings["num_steps"] == run.settings["num_steps"] == 8 + 2 * 3
-
-
-def test_a_second_sigterm_does_not_disturb_the_save(capfd):
-    ended = []
-    previous = signal.signal(signal.SIGTERM, lambda number, frame: ended.append(number))
-    try:
-        with interrupt.deferred(terminate=True) as stop:
-            for _ in range(3):
-                os.kill(os.getpid(), signal.SIGTERM)
-            assert stop()
-            assert ended == []
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-    assert ended == [signal.SIGTERM]
-    assert capfd.readouterr().err.count("told to end") == 1
-
-
-def test_a_handler_that_was_not_set_from_python(monkeypatch):
-    set_handler = signal.signal
-    monkeypatch.setattr(interrupt.signal, "signal", lambda number, handler: set_handler(number, handler) and None)
-    try:
-        with interrupt.deferred() as stop:
-            assert not stop()
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
-    finally:
-        set_handler(signal.SIGINT, signal.default_int_handler)
-
-
 def test_steps_beyond_what_can_be_counted(gaussian, tmp_path):
     path = tmp_path / "run.npz"
     sample(gaussian, save_to=path)
@@ -328,36 +130,3 @@ def test_steps_beyond_what_can_be_counted(gaussian, tmp_path):
         ewsg.resume(path, gaussian, num_steps=2**31 - 40)
     with pytest.raises(InputError, match="start a new run"):
         sample(gaussian, num_steps=2**31)
-
-
-# ---- saving
-
-
-def test_a_full_disk_costs_a_warning_and_not_the_run(gaussian, tmp_path, monkeypatch):
-    whole = sample(gaussian)
-
-    def full(run, path):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(ewsg.Run, "save", full)
-    with pytest.warns(RuntimeWarning, match="could not be saved to .*run.npz .*No space left"):
-        run = sample(gaussian, save_to=tmp_path / "run.npz")
-    equal(run.draws, whole.draws)
-
-
-@pytest.mark.untyped
-def test_slow_saves_are_rare(monkeypatch):
-    """A save of ten seconds is followed by 200 seconds without one; a quick one by a minute."""
-    now, saves = [0.0], []
-
-    class SlowRun:
-        def save(self, path):
-            saves.append(now[0])
-            now[0] += 10.0
-
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
-    saver = driver._Saver("run.npz")
-    while now[0] < 600:
-        now[0] += 1
-        saver.now_and_then(SlowRun)
-    assert saves == [60, 270, 480]
