@@ -1,7 +1,6 @@
-"""The paper's experiments: the logic of claims, known values, resuming, refusals, and all of them in miniature."""
+"""The paper's experiments: resuming, refusals, the command, the report, and all of them in miniature."""
 
 import json
-import math
 import os
 import re
 import sys
@@ -11,181 +10,15 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import scipy.signal
-import scipy.stats
-from rich.console import Console
+from laboratory import work
 
 import ewsg
 from ewsg import cli
 from ewsg.errors import InputError
 from ewsg.lab import experiments, panels
-from ewsg.lab.experiments import claims, experiment as base, mean_convergence, misspecified, report, reproduce
-from ewsg.lab.experiments.claims import Claim, Interval
-from ewsg.lab.experiments.covertype import data as covertype, report as blr_report
+from ewsg.lab.experiments import experiment as base, report, reproduce
+from ewsg.lab.experiments.claims import Claim
 from ewsg.lab.experiments.gaussian import shared, time_averages
-from ewsg.lab.folder import Folder
-
-
-def work(folder, **settings):
-    return base.Work(Folder(folder, "test"), settings, mock.Mock(spec=Console))
-
-
-# ---------------------------------------------------------------- claims
-
-
-@pytest.mark.parametrize(
-    ("found", "limits", "holds"),
-    [
-        (Interval(0.5, 0.4, 0.6), (-math.inf, 1.0), "yes"),
-        (Interval(1.5, 1.4, 1.6), (-math.inf, 1.0), "no"),
-        (Interval(0.9, 0.7, 1.1), (-math.inf, 1.0), "undecided"),
-        (Interval(-1.0, -1.1, -0.9), (-1.15, -0.85), "yes"),
-        (Interval(-1.0, -1.3, -0.7), (-1.15, -0.85), "undecided"),
-        (Interval(-0.5, -0.6, -0.4), (-1.15, -0.85), "no"),
-        (Interval(math.inf, math.inf, math.inf), (-math.inf, 1.0), "no"),
-        (Interval(math.nan, math.nan, math.nan), (-math.inf, 1.0), "undecided"),
-        (Interval(0.5, -math.inf, math.inf), (-math.inf, 1.0), "undecided"),
-    ],
-)
-def test_a_claim_is_decided_by_its_interval(found, limits, holds):
-    assert claims.decide(found, *limits) == holds
-
-
-def test_the_interval_is_students():
-    values = [1.0, 2.0, 4.0, 3.5]
-    exact = scipy.stats.t.interval(0.95, 3, np.mean(values), scipy.stats.sem(values))
-    assert claims.interval(values) == pytest.approx((np.mean(values), *exact))
-
-
-def test_the_interval_covers_at_its_confidence():
-    rng = np.random.default_rng(0)
-    found = [claims.ratio(np.exp(rng.normal(1, 1, 5)), np.exp(rng.normal(0, 1, 5))) for _ in range(2000)]
-    covered = np.mean([f.low < math.e < f.high for f in found])
-    assert covered == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / 2000))
-
-
-def test_diverged_repeats_decide_too():
-    assert claims.smaller("a", "", [None, 1.0], [1.0, 1.0]).holds == "no"
-    assert claims.smaller("a", "", [1.0, 1.0], [None, 1.0]).holds == "yes"
-    assert claims.smaller("a", "", [None, 1.0], [None, 1.0]).holds == "undecided"
-    assert claims.smaller("a", "", [1.0], [2.0]).holds == "undecided"
-    assert "diverged" in claims.smaller("a", "", [None, 1.0], [1.0, 1.0]).ours
-
-
-def test_claims_as_markdown():
-    text = claims.markdown([Claim("|x| is small", "yes", "0.1", "yes")])
-    header, rule, row = text.splitlines()
-    assert (header, rule) == ("| claim | paper | ours | holds |", "| --- | --- | --- | --- |")
-    assert row == "| \\|x\\| is small | yes | 0.1 | yes |"
-
-
-# ---------------------------------------------------------------- known values
-
-
-def test_kl_after_thirty_passes(tmp_path):
-    """The value of an independent implementation for these centres (tests/test_gaussian.py)."""
-    here = work(tmp_path / "x", chains=4000, data_passes=30)
-    row = shared.kl_curve(here, "EWSG", ewsg.recipes.ewsg(1, 0.05, 10.0), 42)
-    assert row["value"]["kl"][-1] == pytest.approx(0.93, rel=0.1)
-    assert row["value"]["passes"] == list(range(1, 31))
-    assert row["cost"]["data_passes"] == 30
-    assert here.cost["datum_gradients"] == 4000 * 1500
-
-
-def test_settling_ignores_noise():
-    assert shared.settled([1, 2, 3, 4], [9.0, 1.4, 1.1, 1.0], 0.0) == 2
-    assert shared.settled([1, 2, 3, 4], [0.9, 0.012, 0.004, 0.001], 0.01) == 2
-    assert shared.settled([1, 2], [1.0, 1.0], 0.0) == 1
-
-
-def test_time_averages_of_the_full_gradient_are_exact(tmp_path):
-    h, steps, thin = 0.01, 200, 4
-    run = ewsg.sample(
-        time_averages.target(),
-        ewsg.recipes.full_gradient(h, shared.FRICTION),
-        init=time_averages.start,
-        num_chains=4000,
-        num_steps=steps + 200,
-        discard=200,
-        thin=thin,
-    )
-    found, exact = (
-        time_averages.Spread(**time_averages.spread(time_averages.phi(run))),
-        time_averages.full_gradient(h, steps, thin),
-    )
-    assert found.bias == pytest.approx(exact.bias, abs=4 * found.bias_error)
-    assert found.variance == pytest.approx(exact.variance, abs=4 * found.variance_error)
-    assert found.mse == pytest.approx(found.bias**2 + found.variance)
-
-
-def test_exact_bias_of_sghmc():
-    """To first order in h: (h/2γ)·n²·var(c)/n over the full gradient's own."""
-    h = 1e-6
-    noise = time_averages.data().astype(float).var(0).mean() * shared.NUM_DATA**2
-    expected = (
-        time_averages.EXACT * h * noise / (2 * shared.FRICTION)
-        + time_averages.stationary(h)[1][0, 0]
-        - time_averages.EXACT
-    )
-    assert time_averages.uniform_bias(h) == pytest.approx(expected, rel=1e-3)
-
-
-def test_exact_posterior_of_the_misspecified_model():
-    """Against quadrature on a grid."""
-    data = np.exp(np.random.default_rng(1).normal(size=40)).astype(np.float32)
-    x = data.astype(float)
-    mu, s = np.meshgrid(np.linspace(-3, 7, 801), np.linspace(-1.5, 2.5, 801), indexing="ij")
-    squares = np.sum((x - x.mean()) ** 2) + len(x) * (x.mean() - mu) ** 2
-    weights = np.exp(-len(x) * s - squares / (2 * np.exp(2 * s)) + 50)
-    weights /= weights.sum()
-    means = [np.sum(weights * v) for v in (mu, s)]
-    sds = [np.sqrt(np.sum(weights * (v - m) ** 2)) for v, m in zip((mu, s), means, strict=True)]
-    exact = misspecified.exact(data)
-    np.testing.assert_allclose(exact.mean, means, rtol=1e-4)
-    np.testing.assert_allclose(exact.sd, sds, rtol=1e-4)
-
-
-def test_autocorrelation_of_an_autoregression():
-    rng = np.random.default_rng(0)
-    values = scipy.signal.lfilter([1.0], [1.0, -0.9], rng.normal(size=200_000))
-    np.testing.assert_allclose(misspecified.autocorrelation(values, np.array([0, 1, 10])), [1, 0.9, 0.9**10], atol=0.02)
-
-
-def test_laplace_is_the_mode():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(500, 3)).astype(np.float32)
-    found = covertype.laplace(rows)
-    target = ewsg.models.logistic(rows, np.ones(500), prior_precision=covertype.PRECISION)
-    import jax.numpy as jnp
-
-    np.testing.assert_allclose(target.full_force(jnp.asarray(found.mode, jnp.float32)), 0, atol=1e-3)
-    p = 1 / (1 + np.exp(-rows @ found.mode))
-    hessian = 10 * np.eye(3) + (rows * (p * (1 - p))[:, None]).T @ rows
-    np.testing.assert_allclose(np.linalg.inv(found.root @ found.root.T), hessian, rtol=1e-4)
-
-
-def test_predictions_by_hand():
-    rows = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, -1.0]], np.float32)
-    draws = np.array([[0.5, 0.2], [-0.1, 0.4]], np.float32)
-    scores = np.array([[0.5, -0.1], [0.4, 0.8], [-0.7, -0.3]])
-    p = 1 / (1 + np.exp(-scores))
-    found = blr_report.predict(draws, rows)
-    assert found["accuracy"] == pytest.approx(100 * np.mean(p.mean(1) > 0.5))
-    assert found["accuracy_of_single_draws"] == pytest.approx(50.0)
-    assert found["log_likelihood"] == pytest.approx(np.log(p).mean(), rel=1e-5)
-    assert found["log_likelihood_of_average"] == pytest.approx(np.log(p.mean(1)).mean(), rel=1e-5)
-    np.testing.assert_allclose(blr_report.log_likelihood(draws, rows), np.log(p).mean(0), rtol=1e-5)
-
-
-def test_distances_of_means_are_free_of_noise():
-    rng = np.random.default_rng(0)
-    exact = {h: np.zeros(60) for h in mean_convergence.STEPS}
-    noise = {h: 0.1 + rng.normal(size=(10, 60)) for h in mean_convergence.STEPS}
-    for value, error in zip(*mean_convergence._distances(noise, exact), strict=True):
-        assert value**2 == pytest.approx(0.01, abs=4 * 2 * value * error)
-
-
-# ---------------------------------------------------------------- folders
 
 
 def test_an_interrupted_run_is_not_stored_and_a_finished_one_not_repeated(tmp_path, monkeypatch):
@@ -230,14 +63,6 @@ def test_names_scales_and_folders_are_checked_first(tmp_path, monkeypatch):
         report.write(tmp_path / "all")
 
 
-def test_missing_data_says_where_to_put_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("EWSG_DATA", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("ewsg.datasets.download._fetch", mock.Mock(side_effect=OSError("no network")))
-    with pytest.raises(InputError, match="covertype"):
-        covertype.load()
-
-
 def ewsg_command(*arguments):
     patched = mock.patch.object(sys, "argv", ["ewsg", *arguments])
     with patched, mock.patch.dict(os.environ), pytest.raises(SystemExit) as exit:
@@ -262,11 +87,13 @@ GROUPS = {
     "pima": ["vr-logistic", "theorems", "speed"],
     "other": ["blr-covertype", "misspecified"],
 }
+
+
 NEEDED = {"gaussian": ["pima"], "pima": ["pima", "parkinsons"], "other": ["covertype"]}
 
 
 def test_every_experiment_is_in_a_group():
-    """Those on networks have tests of their own (tests/test_bnn.py)."""
+    """Those on networks have tests of their own (tests/lab/test_networks.py)."""
     light = [name for name, experiment in experiments.EXPERIMENTS.items() if not experiment.heavy]
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(light)
 
@@ -329,27 +156,6 @@ def test_all_of_them_and_the_report(tmp_path, monkeypatch, capsys):
     assert "more. Paper" not in text
     elsewhere = report.write(tmp_path / "all", tmp_path / "page.md")
     assert "(all/two/figure.png)" in elsewhere.read_text()
-
-
-def test_two_readings_of_a_printed_step_are_one_claim():
-    """Table 1 has -0.525 for SGLD and SGHMC: SGLD has it in sum units, SGHMC in neither, and one reading diverges."""
-
-    def row(method, units, found, preparation="unit rows"):
-        value = None if found is None else {"log_likelihood": found}
-        return {"method": method, "units": units, "preparation": preparation, "value": value, "failed": 1.0}
-
-    found = blr_report._scalings(
-        [
-            row("SGLD", "sum", -0.527),
-            row("SGLD", "mean", -0.693),
-            row("SGHMC", "sum", None),
-            row("SGHMC", "mean", -0.531),
-            row("SGHMC", "mean", -0.525, "min-max"),
-        ]
-    )
-    assert [(claim.claim.split()[0], claim.holds) for claim in found] == [("SGLD", "yes"), ("SGHMC", "no")]
-    assert found[0].ours == "sum units -0.527; mean units -0.693; one run each"
-    assert found[1].ours == "sum units 100% of chains diverged; mean units -0.531; one run each"
 
 
 def test_the_page_counts_its_own_rows():
