@@ -1,10 +1,7 @@
-"""Every pytree comes back from a file, a pickle and a copy with each value under its own name."""
+"""Every pytree comes back from a file with each value under its own name."""
 
 import collections
-import copy
 import dataclasses
-import io
-import pickle
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from trees import assert_same
 
 import ewsg
 from ewsg._core.component import describe
@@ -44,6 +42,8 @@ PLAIN = {
     "quotes": {"'": leaf(1), '"': leaf(2), "['a']": leaf(3)},
     "bfloat16": {"a": leaf(1).astype(jnp.bfloat16), "b": np.zeros((2, 3, 0), np.int8)},
 }
+
+
 OTHER = {
     "ordered dict": (collections.OrderedDict(b=leaf(1), a=leaf(2)), {"['b']": leaf(1), "['a']": leaf(2)}),
     "named tuple": (
@@ -82,13 +82,6 @@ def run(gaussian):
     return ewsg.sample(gaussian, method, init=jnp.zeros(2), num_chains=2, num_steps=3, discard=0, thin=1)
 
 
-def assert_same(one, other):
-    assert jax.tree.structure(one) == jax.tree.structure(other)
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize("name", PLAIN)
 def test_plain_trees_come_back_as_they_were(run, tmp_path, name):
     """Seen before: "a/b" and a nested b were one array; integer keys became the names of a dict."""
@@ -114,6 +107,8 @@ def test_a_run_loaded_by_name_is_saved_as_it_was(run, tmp_path, name):
 
 
 NESTED = {"a": {"b": leaf(1)}, "c": leaf(2)}
+
+
 MOMENTS = {
     "one array": (leaf(1), leaf(1), "theta[0]"),
     "nested": (NESTED, NESTED, "a.b[0]"),
@@ -171,80 +166,6 @@ def test_an_example_that_does_not_fit_is_refused(run, tmp_path):
                 ewsg.load(tmp_path / "run.npz", like=like)
             assert "\n" not in str(caught.value)
     assert_same(ewsg.load(tmp_path / "run.npz", like=collections.OrderedDict(b=0.0, a=np.float64(0.0))).draws, draws)
-
-
-@pytest.fixture(scope="module")
-def ordered():
-    """A target whose parameters have an order that JAX keeps and a plain dict would not: b about 3, a about 0."""
-    data = np.random.default_rng(0).normal([3.0, 0.0], 1.0, (50, 2)).astype(np.float32)
-
-    def log_likelihood(params, row):
-        return -0.5 * ((params["b"] - row[0]) ** 2 + (params["a"] - row[1]) ** 2)
-
-    start = collections.OrderedDict(b=jnp.array(3.0), a=jnp.array(0.0))
-    target = ewsg.Target(log_likelihood, None, data)
-
-    def sample(num_steps):
-        method = ewsg.Uniform(10), ewsg.Underdamped(step_size=0.02, friction=5.0)
-        return ewsg.sample(target, *method, init=start, num_chains=2, num_steps=num_steps, discard=0, thin=1)
-
-    return target, start, sample(12), sample(5)
-
-
-def test_resume_keeps_the_order_of_an_ordered_dict(ordered, tmp_path):
-    """Seen before: the chains' positions and momenta were exchanged, and the status was ok."""
-    target, start, whole, half = ordered
-    path = tmp_path / "run.npz"
-    half.save(path)
-    with pytest.raises(InputError, match="pass like=, an example of them"):
-        ewsg.resume(path, target, num_steps=7)
-    resumed = ewsg.resume(path, target, num_steps=7, like=start)
-    assert list(resumed.draws) == ["b", "a"]
-    assert_same(resumed.draws, whole.draws)
-    assert 2 < resumed.draws["b"].mean() < 4
-    with pytest.raises(InputError, match="has the parameters"):
-        ewsg.resume(path, target, num_steps=7, like=collections.OrderedDict(a=start["a"], b=start["b"]))
-
-
-@pytest.mark.parametrize(
-    "copied",
-    [
-        lambda run: pickle.loads(pickle.dumps(run)),
-        lambda run: pickle.loads(pickle.dumps(run, protocol=2)),
-        copy.deepcopy,
-        copy.copy,
-        lambda run: joblib_round_trip(run),
-        lambda run: pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(run)))),
-    ],
-    ids=["pickle", "protocol 2", "deepcopy", "copy", "joblib", "twice"],
-)
-def test_copies_are_whole_and_can_go_on(ordered, tmp_path, copied):
-    """Seen before: typed keys of our own generator in the checkpoint could not be pickled."""
-    *_, half = ordered
-    again = copied(half)
-    assert_same(again.draws, half.draws)
-    assert_same(again.stats, half.stats)
-    assert repr(again) == repr(half)
-    again.save(tmp_path / "copy.npz")
-    half.save(tmp_path / "run.npz")
-    assert (tmp_path / "copy.npz").read_bytes() == (tmp_path / "run.npz").read_bytes()
-
-
-def joblib_round_trip(run):
-    import joblib
-
-    file = io.BytesIO()
-    joblib.dump(run, file)
-    file.seek(0)
-    return joblib.load(file)
-
-
-def test_an_unpickled_and_a_loaded_run_are_resumed(ordered, tmp_path):
-    target, start, whole, half = ordered
-    pickle.loads(pickle.dumps(half)).save(tmp_path / "run.npz")
-    ewsg.load(tmp_path / "run.npz").save(tmp_path / "again.npz")
-    resumed = ewsg.resume(tmp_path / "again.npz", target, num_steps=7, like=start)
-    assert_same(resumed.draws, whole.draws)
 
 
 def test_draws_without_their_chains_cannot_go_on(run, gaussian, tmp_path):

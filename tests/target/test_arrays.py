@@ -14,71 +14,12 @@ import scipy.sparse
 
 import ewsg
 from ewsg import models
-from ewsg._core import memory, process
+from ewsg._core import memory
 from ewsg.errors import InputError
 
 X = np.arange(6.0).reshape(3, 2)
 FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": [True, False]})
 HUGE = 3_000_000_000
-
-
-def write(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
-
-
-@pytest.fixture
-def machine(tmp_path, monkeypatch):
-    """A machine with 1000 kB available, whose control groups a test may fill in."""
-    monkeypatch.setattr(memory, "_MEMINFO", write(tmp_path / "meminfo", "MemTotal: 9 kB\nMemAvailable:   1000 kB\n"))
-    monkeypatch.setattr(memory, "_CGROUP_OF_PROCESS", write(tmp_path / "groups", "0::/\n"))
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "cgroup")
-    return tmp_path
-
-
-def test_available_memory_is_the_tighter_of_machine_and_container(machine):
-    assert memory.available_bytes() == 1000 * 1024
-    write(machine / "cgroup" / "memory.max", "max\n")
-    assert memory.available_bytes() == 1000 * 1024
-    write(machine / "cgroup" / "memory.max", "500000\n")
-    write(machine / "cgroup" / "memory.current", "300000\n")
-    assert memory.available_bytes() == 200000
-    write(machine / "cgroup" / "memory.stat", "anon 1\ninactive_file 50000\n")  # the kernel gives this back
-    assert memory.available_bytes() == 250000
-
-
-def test_limits_of_outer_groups_and_of_version_1_count(machine):
-    write(machine / "groups", "4:cpu,memory:/job/step\n0::/job\n")
-    write(machine / "cgroup" / "memory" / "job" / "memory.limit_in_bytes", "700000\n")
-    write(machine / "cgroup" / "memory" / "job" / "memory.usage_in_bytes", "100000\n")
-    write(machine / "cgroup" / "memory" / "job" / "step" / "memory.limit_in_bytes", f"{2**63 - 4096}\n")
-    assert memory.available_bytes() == 600000
-
-
-def test_unknown_memory_is_no_limit(machine, monkeypatch):
-    (machine / "meminfo").unlink()
-    assert memory.available_bytes() == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    monkeypatch.delattr(os, "sysconf")  # as on Windows
-    assert memory.available_bytes() is None
-    memory.check(2**80, "data", "use less")
-
-
-def test_more_than_is_available_is_refused(machine):
-    memory.check(800 * 1024, "data", "use fewer rows")
-    with pytest.raises(InputError, match=r"^data needs .* GiB and .* is available: use fewer rows$"):
-        memory.check(801 * 1024, "data", "use fewer rows")
-
-
-def test_a_forked_process_is_told_to_spawn(monkeypatch):
-    monkeypatch.setattr(process, "_owner", None)
-    process.check()
-    process.mark()
-    process.check()
-    monkeypatch.setattr(process, "_owner", os.getpid() + 1)  # as a child sees its parent's mark
-    process.mark()
-    with pytest.raises(InputError, match="spawn"):
-        process.check()
 
 
 def target(data):
@@ -268,32 +209,3 @@ def test_models_take_tables_and_refuse_in_the_same_words():
         models.linear(X, np.array([1, True, 2.5], object))
     with pytest.raises(InputError, match="labels must be below"):
         models.softmax(X, [0.0, 1.0, 3e9])
-
-
-_FORK = """
-import os, sys
-import numpy as np, ewsg
-
-def target():
-    return ewsg.Target(lambda theta, x: -0.5 * (theta - x) ** 2, None, np.arange(3.0))
-
-target()  # marks this process
-child = os.fork()
-if child == 0:
-    try:
-        target()
-    except ewsg.errors.InputError as error:
-        os.write(1, str(error).encode())
-    finally:
-        os._exit(0)
-os.waitpid(child, 0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_fork_after_use_is_refused_in_the_child():
-    """In a process of its own: a child of this one would go on with the other tests if anything failed."""
-    here = {"PYTHONPATH": str(Path(ewsg.__file__).parents[1])}
-    command = [sys.executable, "-W", "ignore", "-c", _FORK]
-    done = subprocess.run(command, env=os.environ | here, capture_output=True, text=True, check=True, timeout=120)
-    assert "spawn" in done.stdout
