@@ -17,12 +17,12 @@ import json, sys
 import jax, jax.numpy as jnp, numpy as np
 import ewsg
 from ewsg.errors import InputError
-from ewsg import _devices, _loop
+from ewsg._engine import loop, placement
 
 rows = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
 target = ewsg.Target(lambda theta, row: -0.5 * jnp.sum((theta - row) ** 2), None, rows)
 found = {"devices": len(jax.devices())}
-mesh = _devices.mesh(6, 2)
+mesh = placement.mesh(6, 2)
 methods = {
     "paired": (ewsg.Paired(2), ewsg.Underdamped(0.02, 10.0)),
     "reshuffled": (ewsg.Reshuffled(5), ewsg.BAOAB(0.02, 10.0)),
@@ -30,9 +30,9 @@ methods = {
 }
 for name, method in methods.items():
     options = {"init": jnp.zeros(2), "num_chains": 6, "progress": False, "thin": 7}
-    before = _loop.advance(mesh, False)._cache_size()
+    before = loop.advance(mesh, False)._cache_size()
     two = ewsg.sample(target, *method, num_steps=200, devices=2, **options)
-    found[name + ", compiled"] = _loop.advance(mesh, False)._cache_size() - before
+    found[name + ", compiled"] = loop.advance(mesh, False)._cache_size() - before
     shards = two.checkpoint.carry.chains.state.phase.position.sharding.device_set
     found[name + ", shared by"] = len(shards)
     one = ewsg.sample(target, *method, num_steps=200, **options)
