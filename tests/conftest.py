@@ -12,6 +12,8 @@ import jaxtyping
 import numpy as np
 import pooch
 import pytest
+from gaussian import gaussian_log_likelihood
+from skewed import OBSERVED, log_likelihood, log_prior
 
 import ewsg
 from ewsg import _random
@@ -29,6 +31,8 @@ if not os.environ.get("EWSG_DATA"):
 jax.config.update("jax_numpy_dtype_promotion", "standard" if jax.config.jax_enable_x64 else "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_debug_key_reuse", True)
+
+pytest.register_assert_rewrite("chains", "index_chain")  # of tests/helpers
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -109,10 +113,6 @@ def _types(request):
         yield
 
 
-def gaussian_log_likelihood(theta, centre):
-    return -0.5 * jnp.sum((theta - centre) ** 2)
-
-
 @pytest.fixture(scope="session")
 def centres() -> np.ndarray:
     """The paper's 50 centres in the plane; the same ones in float64."""
@@ -123,6 +123,12 @@ def centres() -> np.ndarray:
 def gaussian(centres) -> ewsg.Target:
     """The paper's 2-D Gaussian: V(θ) = Σ ½‖θ − c_i‖²."""
     return ewsg.Target(gaussian_log_likelihood, None, centres)
+
+
+@pytest.fixture(scope="module")
+def skewed() -> ewsg.Target:
+    """Five numbers, of which one is far out, and a normal model with (μ, log σ) unknown: both marginals are skewed."""
+    return ewsg.Target(log_likelihood, log_prior, OBSERVED)
 
 
 @pytest.fixture(scope="session")

@@ -1,43 +1,24 @@
 """Networks as targets: the same posterior as a handwritten one, parameters that come back, and every refusal."""
 
-import functools
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from networks import NnxMlp, equinox_mlp, nnx
 
 import ewsg
-from ewsg._core.pytree import is_function
 from ewsg.errors import InputError
-from ewsg.kernels.nuts import starting_points
 from ewsg.modules import cross_entropy, function_of, parameters, restore
-
-nnx = pytest.importorskip("flax.nnx")
 
 IMAGES = np.random.default_rng(0).normal(size=(12, 6, 6)).astype(np.float32)
 LABELS = (np.arange(12) % 3).astype(np.int32)
-
-
-def equinox_mlp(key):
-    with jax.debug_key_reuse(False):  # the checker of JAX 0.8 takes keys[0] and keys[-1] for the same key
-        return eqx.nn.MLP(36, 3, 5, 1, key=key)
 
 
 def equinox_cnn(key):
     one, two = jax.random.split(key)
     layers = [eqx.nn.Conv2d(1, 2, 3, padding=1, key=one), eqx.nn.Lambda(jax.nn.relu), eqx.nn.MaxPool2d(2, 2)]
     return eqx.nn.Sequential([*layers, eqx.nn.Lambda(jnp.ravel), eqx.nn.Linear(18, 3, key=two)])
-
-
-class NnxMlp(nnx.Module):
-    def __init__(self, rngs):
-        self.one = nnx.Linear(36, 5, rngs=rngs)
-        self.two = nnx.Linear(5, 3, rngs=rngs)
-
-    def __call__(self, x):
-        return self.two(nnx.relu(self.one(x)))
 
 
 class NnxCnn(nnx.Module):
@@ -284,60 +265,3 @@ def test_cross_entropy_of_impossible_classes():
     assert float(ewsg.modules.cross_entropy(logits, jnp.array(1))) == 0
     assert float(ewsg.modules.cross_entropy(logits, jnp.array(0))) == np.inf
     assert np.isnan(float(ewsg.modules.cross_entropy(logits, jnp.array(2))))
-
-
-class TwoNumbers(eqx.Module):
-    """A module whose parameters, in a pytree, can be called like the module itself."""
-
-    weight: jax.Array
-
-    def __call__(self, x):
-        return self.weight @ x
-
-
-def squares(module, x):
-    return -0.5 * jnp.sum((module.weight - x) ** 2)
-
-
-def test_the_arrays_of_a_module_are_a_start_and_no_function():
-    start = eqx.partition(TwoNumbers(jnp.array([1.0, 2.0])), eqx.is_inexact_array)[0]
-    assert callable(start)
-    assert not is_function(start)
-    target = ewsg.Target(squares, None, np.ones((3, 2)))
-    positions = starting_points(target, start, jax.random.split(jax.random.key(0)), 1)
-    assert positions.weight.tolist() == [[1.0, 2.0], [1.0, 2.0]]
-
-
-def test_functions_of_a_key_are_functions():
-    assert is_function(lambda key: jnp.zeros(2))
-    assert is_function(functools.partial(jax.random.normal, shape=(2,)))
-    assert is_function(jax.tree_util.Partial(lambda scale, key: scale, jnp.ones(2)))
-    assert not is_function(jnp.zeros(2))
-
-
-@pytest.mark.parametrize(
-    ("start", "sentence"),
-    [
-        (lambda: NnxMlp(nnx.Rngs(0)), r"^init is a Flax NNX module: .*ewsg\.modules\.parameters\(module\)$"),
-        (lambda: equinox_mlp(jax.random.key(0)), r"^init\.activation.* is a function: .*ewsg\.modules\.parameters"),
-        (lambda: {"a": jnp.zeros(2), 1: jnp.zeros(2)}, "^init has a dict whose keys JAX cannot sort"),
-        (lambda: {"a": "text"}, r"init\['a'\].* must be floating-point"),
-        (lambda: lambda key: 1 / 0, r"^init\(key\) failed: division by zero"),
-    ],
-    ids=["nnx", "equinox", "keys", "text", "function"],
-)
-def test_starts_that_are_none_are_refused_in_one_sentence(start, sentence):
-    target = ewsg.Target(lambda params, x: -jnp.sum(x**2), None, np.ones((3, 2)))
-    with pytest.raises(InputError, match=sentence):
-        starting_points(target, start(), jax.random.split(jax.random.key(0)), 1)
-
-
-@pytest.mark.parametrize(
-    ("log_likelihood", "log_prior", "summed"),
-    [(lambda t, x: t - x[0], None, "the datum"), (lambda t, x: -jnp.sum(t**2), lambda t: t, "the parameters")],
-    ids=["likelihood", "prior"],
-)
-def test_an_axis_of_chains_is_named_as_a_cause(log_likelihood, log_prior, summed):
-    target = ewsg.Target(log_likelihood, log_prior, np.ones((3, 2)))
-    with pytest.raises(InputError, match=rf"not shape \(2, 2\): sum over .* of {summed}, or, .*init=lambda key"):
-        target.check(jnp.zeros((2, 2)))

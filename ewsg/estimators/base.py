@@ -23,7 +23,8 @@ class AbstractEstimator(Component):
 
     A new estimator is one file with one subclass: `estimate`, `cost`, `noise_factor`, and where they differ from the
     defaults below `prepare`, `init`, `check`, `noise_trace` and `probe_cost`. It never needs to know which integrator
-    asks: all that matters of it is in the `Kick`, every field of which has to be honoured (`tests/test_contract.py`).
+    asks: all that matters of it is in the `Kick`, every field of which has to be honoured
+    (`tests/compliance/test_contract.py`).
     """
 
     def __check_init__(self):

@@ -1,0 +1,143 @@
+"""What is shipped, what is declared, and what the worlds of CI are pinned to."""
+
+import ast
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from ewsg.cli import worlds as _worlds
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+FILES = {"default": "constraints.txt", "oldest": "constraints-oldest.txt", "newest": "constraints-newest.txt"}
+
+
+def requirements(extra: str = "") -> dict[str, Requirement]:
+    wanted = map(Requirement, PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"])
+    return {canonicalize_name(requirement.name): requirement for requirement in wanted}
+
+
+def pins(world: str) -> dict[str, str]:
+    lines = (ROOT / FILES[world]).read_text(encoding="utf-8").splitlines()
+    matches = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines if line[:1] != "#"]
+    assert all(matches), "a constraints file has names and versions, no addresses"
+    return {canonicalize_name(match[1]): match[2] for match in matches if match}
+
+
+def script(path: str):
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("world", FILES)
+def test_every_direct_dependency_is_pinned_as_pyproject_allows(world):
+    pinned = pins(world)
+    for name, requirement in (requirements() | requirements("dev")).items():
+        assert requirement.specifier.contains(pinned[name]), f"{world}: {name} {pinned[name]}"
+    assert pinned["jax"] == pinned["jaxlib"]
+    assert pinned["jax"] not in _worlds.EXCLUDED["jax"]
+
+
+def test_the_oldest_world_is_at_the_lower_bounds():
+    pinned = pins("oldest")
+    for name, requirement in requirements().items():
+        (bound,) = [one.version for one in requirement.specifier if one.operator == ">="]
+        assert Requirement(f"{name}=={bound}").specifier.contains(pinned[name])
+
+
+@pytest.mark.parametrize("world", FILES)
+def test_doctor_knows_the_versions_of_the_constraints(world):
+    header = (ROOT / FILES[world]).read_text(encoding="utf-8").splitlines()[0]
+    python = re.search(r"Python (\d+\.\d+)", header)
+    assert python is not None
+    assert python[1] == _worlds.WORLDS[world]["python"]
+    assert _worlds.name(pins(world)) == world
+
+
+def test_the_releases_that_pyproject_excludes_are_those_that_doctor_refuses():
+    for name, versions in _worlds.EXCLUDED.items():
+        refused = {one.version for one in requirements()[name].specifier if one.operator == "!="}
+        assert refused == set(versions)
+
+
+def test_everything_imported_is_declared():
+    providers = importlib.metadata.packages_distributions()
+    imported = set()
+    for path in (ROOT / "ewsg").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                imported.add(node.module.split(".")[0])
+    third_party = imported - sys.stdlib_module_names - {"ewsg", "arviz_stats"}  # the latter is part of ArviZ 1.x
+    declared = {*requirements(), *requirements("flax")}
+    missing = [name for name in third_party if not declared & set(map(canonicalize_name, providers.get(name, [name])))]
+    assert missing == []
+
+
+def test_what_the_wheel_must_hold_is_inside_the_package():
+    """Hatch puts the whole folder into the wheel, but for what .gitignore names."""
+    assert (ROOT / "ewsg" / "py.typed").is_file()
+    assert "wheel" not in PYPROJECT["tool"]["hatch"]["build"]["targets"]
+    answers = {path.stem for path in (ROOT / "ewsg" / "problems" / "answers").glob("*.npz")}
+    assert {"pima", "parkinsons", "poisson", "hierarchical", "network", "softmax", "skewed"} <= answers
+
+
+def test_the_source_archive_holds_what_its_tests_read():
+    include = PYPROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    for pattern in include:
+        assert list(ROOT.glob(pattern.removeprefix("/"))), f"nothing matches {pattern}"
+    wanted = {"ewsg", "tests", "docs", "tools", "benchmarks", ".ci", "Makefile", "CONTRIBUTING.md", "constraints*.txt"}
+    assert wanted <= {pattern.removeprefix("/") for pattern in include}
+    assert PROJECT["readme"] == "README.md"  # which hatch includes by itself, as it does the licence
+
+
+def test_ci_checks_annotations_as_the_tests_run():
+    """Seen before: beartype was installed, and nothing used it."""
+    assert "beartype" in requirements("dev")
+    assert "--jaxtyping-packages 'ewsg,beartype." in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(r"^\s*stage make test-types", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_an_interpreter_that_does_not_run_is_passed_over(tmp_path, monkeypatch):
+    worlds = script("tools/worlds.py")
+    promise = tmp_path / "python3.13"
+    promise.write_text("#!/bin/sh\nexit 127\n")
+    promise.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert worlds.interpreter("newest") is None
+    real = tmp_path / "versions" / "3.13.0" / "bin" / "python3.13"
+    real.parent.mkdir(parents=True)
+    real.symlink_to(sys.executable)
+    assert worlds.interpreter("newest") == str(real)
+
+
+def test_lower_bounds_are_read_from_pyproject():
+    bounds = script("tools/worlds.py").lower_bounds()
+    assert "jax==0.8" in bounds
+    assert "pyright==1.1.400" in bounds
+    assert len(bounds) == len(requirements()) + len(requirements("dev"))
+
+
+def test_benchmarks_run_where_the_system_has_no_affinity(monkeypatch):
+    for name in ("sched_getaffinity", "sched_setaffinity"):
+        monkeypatch.delattr(os, name, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    machine = script("benchmarks/machine.py")
+    assert machine.cores() == [0, 1, 2]
+    machine.stay_on([0])
+    assert not machine.peak_bytes() < 2**20  # it may be no number

@@ -1,0 +1,110 @@
+"""The accuracy benchmark: its error measure, its table, and that it goes on where it stopped."""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import ewsg
+from ewsg import problems
+from ewsg.lab.accuracy import benchmark, measures
+from ewsg.lab.accuracy.methods import EVALUATED_TWICE, METHODS
+from ewsg.problems import Answer
+
+CHOSEN = ["SGHMC", "paired, sequential", "full gradient"]
+
+
+def test_the_error_of_exact_draws_is_that_of_monte_carlo():
+    """m independent draws: mean off by 1/√m, sd by 1/√(2m), in units of the sd."""
+    mean, sd = np.array([3.0, -1.0]), np.array([0.5, 20.0])
+    draws = mean + sd * np.random.default_rng(0).normal(size=(4000, 200, 2))
+    curve = measures.error_curve(draws, Answer(mean, np.diag(sd**2), mean, {}))
+    assert curve[-1][0] == 200
+    for length, error in curve[-4:]:
+        m = length - length // 2
+        assert error == pytest.approx(np.sqrt(1.5 / m), rel=0.04)
+
+
+def test_a_bias_stays_in_the_error():
+    draws = 1.5 * np.random.default_rng(0).normal(size=(200, 5000, 1)) + 0.4
+    curve = measures.error_curve(draws, Answer(np.zeros(1), np.eye(1), np.zeros(1), {}))
+    assert curve[-1][1] == pytest.approx(np.hypot(0.4, 0.5), rel=0.01)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    out = tmp_path_factory.mktemp("bench")
+    results = benchmark.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
+    return out, results
+
+
+@pytest.mark.slow
+def test_rows_have_equal_cost_and_the_right_order(finished):
+    _, results = finished
+    rows = {row["method"]: row for row in results["rows"] if row["factor"] == 1.0}
+    budget = benchmark.SCALES["smoke"][1] * 4
+    assert all(row["gradients_per_chain"] == budget for row in rows.values())
+    assert rows["full gradient"]["steps"] == budget // 50
+    assert rows["SGHMC"]["sd_ratio_median"] > 1.15
+    assert rows["paired, sequential"]["sd_ratio_median"] == pytest.approx(1, abs=0.08)
+    assert rows["SGHMC"]["cost"][-1] == budget
+
+
+@pytest.mark.slow
+def test_table_figure_and_numbers_are_written(finished):
+    out, results = finished
+    assert json.loads((out / "results.json").read_text())["rows"] == results["rows"]
+    text = (out / "table.md").read_text()
+    assert all(f"| {name} |" in text for name in CHOSEN)
+    assert (out / "figure.png").stat().st_size > 10_000
+    assert (out / "figure.svg").is_file()
+
+
+@pytest.mark.slow
+def test_what_is_done_is_not_run_again(finished, monkeypatch):
+    out, results = finished
+    monkeypatch.setattr(benchmark, "sample", None)
+    again = benchmark.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
+    assert again["rows"] == results["rows"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["pimas"]}, "unknown problem 'pimas'; did you mean 'pima'"),
+        ({"methods": ["SGHCM"]}, "unknown method 'SGHCM'; did you mean 'SGHMC'"),
+        ({"methods": ["SGHCM"]}, "; paired, sequential; "),
+        ({"scale": "huge"}, "unknown scale 'huge'"),
+    ],
+)
+def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, message):
+    with pytest.raises(ewsg.errors.InputError, match=message):
+        benchmark.main(tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_takes_the_same_data_a_step(name):
+    """`select` takes gradients of half of its data."""
+    problem = problems.load("gaussian")
+    estimator, _ = METHODS[name](problem, jnp.zeros(2), 0.01)
+    gradients = int(estimator.cost(50).datum_gradients)
+    special = {"full gradient": 50, "paired, select": 2} | dict.fromkeys(EVALUATED_TWICE, 8)
+    assert gradients == special.get(name, 4)
+
+
+def test_processes_are_pinned_only_where_that_is_possible(monkeypatch):
+    path = Path(__file__).parents[2] / "benchmarks" / "machine.py"
+    spec = importlib.util.spec_from_file_location("machine", path)
+    machine = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(machine)
+    for name in ("sched_getaffinity", "sched_setaffinity"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert machine.cores() == list(range(os.cpu_count()))
+    machine.stay_on({0})
+    users = [script.name for script in path.parent.glob("*.py") if "sched_" in script.read_text()]
+    assert users == ["machine.py"]
