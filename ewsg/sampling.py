@@ -17,7 +17,7 @@ from ._driver import drive
 from ._record import Plan
 from ._types import Position
 from .collect import AbstractCollector, as_collector, check_collector
-from .errors import InputError, unknown
+from .errors import InputError, first_line, unknown
 from .estimators import AbstractEstimator
 from .fingerprint import check_same_target, fingerprint
 from .integrators import AbstractIntegrator
@@ -119,7 +119,13 @@ def sample(
         "versions": _versions(),
     }
     clock = time.perf_counter()
-    _start.check_chains(jax.eval_shape(_loop.start, sampler, collector, keys, positions), num_chains)
+    try:
+        shapes = jax.eval_shape(_loop.start, sampler, collector, keys, positions)
+    except InputError:
+        raise
+    except Exception as error:  # in a component of the user's own, or a function among the settings
+        raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
+    _start.check_chains(shapes, num_chains)
     carry = jax.block_until_ready(_loop.start(sampler, collector, keys, positions))
     before = Run(
         draws=None,

@@ -125,6 +125,11 @@ CASES = {
         lambda: sample(collect=lambda t: {1: t, "a": t}),
         "what collect returns has a dict whose keys",
     ),
+    "a function of the kick that fails": (
+        lambda: sample(estimator=ewsg.Exponential(2, x=lambda kick: kick.nothing)),
+        "the first step failed, in the estimator or the integrator: 'Kick' object has no attribute 'nothing'",
+    ),
+    "ksd of a target": (lambda: ewsg.diagnostics.ksd(target(), X[None]), r"write ksd\(draws, target\)"),
     "unwritable path": (lambda: sample(save_to="no/such/folder/run.npz"), "folder no/such/folder does not exist"),
     "a folder": (lambda: sample(save_to="."), "is a folder"),
 }
