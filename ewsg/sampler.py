@@ -12,7 +12,7 @@ from . import _random, _tree
 from ._component import Component
 from ._types import Key, Position, Scalar
 from .contract import Cost, StepInfo
-from .errors import InputError
+from .errors import InputError, shown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .integrators.base import Phase
@@ -181,4 +181,4 @@ def _check_role(name: str, part: Any, role: type) -> None:
         advice = "make one with ewsg.Target(log_likelihood, log_prior, data)"
         if role is not Target:
             advice = f"see the module ewsg.{kind}s"
-        raise InputError(f"{name} must be an ewsg {kind}, not {part!r}: {advice}")
+        raise InputError(f"{name} must be an ewsg {kind}, not {shown(part)}: {advice}")

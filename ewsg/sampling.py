@@ -12,12 +12,12 @@ import jax
 import numpy as np
 
 from . import _chains, _devices, _loop, _process, _random, _start, _tree, storage
-from ._component import check_count, check_positive, describe, rebuild
+from ._component import check_count, check_positive, check_same, describe, rebuild
 from ._driver import drive
 from ._record import Plan
 from ._types import Position
 from .collect import AbstractCollector, as_collector, check_collector
-from .errors import InputError, unknown
+from .errors import InputError, first_line, unknown
 from .estimators import AbstractEstimator
 from .fingerprint import check_same_target, fingerprint
 from .integrators import AbstractIntegrator
@@ -27,7 +27,6 @@ from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
 from .target import Target
 
 _PROBE_STEPS = 10
-_HOT = 1_000.0
 _RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 
 
@@ -83,10 +82,7 @@ def sample(
     """
     if unknown_options:
         raise unknown("option of sample", next(iter(unknown_options)), list(inspect.signature(sample).parameters)[3:-1])
-    if isinstance(estimator, Method):
-        if integrator is not None:
-            raise InputError("give either a recipe or an estimator and an integrator, not both")
-        estimator, integrator = estimator
+    estimator, integrator = _parts(estimator, integrator)
     _process.check()
     check_parts(target, estimator, integrator)
     _start.check_length(num_steps, data_passes)
@@ -123,7 +119,13 @@ def sample(
         "versions": _versions(),
     }
     clock = time.perf_counter()
-    _start.check_chains(jax.eval_shape(_loop.start, sampler, collector, keys, positions), num_chains)
+    try:
+        shapes = jax.eval_shape(_loop.start, sampler, collector, keys, positions)
+    except InputError:
+        raise
+    except Exception as error:  # in a component of the user's own, or a function among the settings
+        raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
+    _start.check_chains(shapes, num_chains)
     carry = jax.block_until_ready(_loop.start(sampler, collector, keys, positions))
     before = Run(
         draws=None,
@@ -143,7 +145,7 @@ def resume(
     *,
     num_steps: int | None = None,
     data_passes: float | None = None,
-    estimator: AbstractEstimator | AbstractKernel | None = None,
+    estimator: AbstractEstimator | AbstractKernel | Method | None = None,
     integrator: AbstractIntegrator | None = None,
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     like: Position | None = None,
@@ -159,7 +161,8 @@ def resume(
         num_steps: further steps; or
         data_passes: further datum gradients per chain, over n. Without either, an interrupted run is taken to the end
             of what was planned.
-        estimator: needed only when the saved one has a Python function among its settings, or a class of your own.
+        estimator: needed only when the saved one has a Python function among its settings, or a class of your own;
+            with the same settings.
         integrator: likewise.
         collect: likewise.
         like: an example of the parameters, needed when they are not nested dicts, lists and tuples.
@@ -167,6 +170,7 @@ def resume(
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
     """
+    estimator, integrator = _parts(estimator, integrator)
     _process.check()
     _start.check_length(num_steps, data_passes)
     if save_to is not None:
@@ -174,10 +178,13 @@ def resume(
     old = storage.read(path, like)
     settings = old.settings
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
+    given = (estimator, integrator, None if collect is None else collector)
     estimator = estimator or rebuild(settings["estimator"], "estimator")
     integrator = integrator or rebuild(settings["integrator"], "integrator")
     check_parts(target, estimator, integrator)
     assert estimator is not None
+    for role, part in zip(("estimator", "integrator", "collect"), given, strict=True):
+        check_same(settings[role], part, role)
     check_same_target(old.fingerprint, target)
     _devices.mesh(settings["num_chains"], devices)
     total = None if data_passes is not None else _total_steps(settings, num_steps)
@@ -186,6 +193,15 @@ def resume(
         total = _total_steps(settings, _start.count_steps(sampler, None, data_passes, resumed=True))
     plan = Plan(total, settings["discard"], settings["thin"])
     return drive(sampler, collector, plan, old.restored(sampler, collector), progress, save_to, devices)
+
+
+def _parts(estimator: Any, integrator: Any) -> tuple[Any, Any]:
+    """Estimator and integrator, of a recipe if one was given in place of both."""
+    if not isinstance(estimator, Method):
+        return estimator, integrator
+    if integrator is not None:
+        raise InputError("give either a recipe or an estimator and an integrator, not both")
+    return estimator.estimator, estimator.integrator
 
 
 def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
@@ -203,7 +219,7 @@ def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, 
     largest = float(np.finfo(np.float32).max)
     return _chains.Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
-        temperature=np.array(min(_HOT * float(sampler.temperature), largest), np.float32),
+        temperature=np.array(min(_chains.HOT * float(sampler.temperature), largest), np.float32),
         probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
     )
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from .. import _tree
 from .._types import Batch, Position
 from ..contract import Cost
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..likelihood import AbstractLikelihood
 from ..target import Target
 from .base import AbstractEstimator
@@ -86,7 +86,7 @@ class AbstractCorrection(AbstractEstimator):
 
     def __check_init__(self):
         if not isinstance(self.inner, AbstractEstimator):
-            raise InputError(f"{type(self).__name__} wraps an estimator, such as Uniform(32), not {self.inner!r}")
+            raise InputError(f"{type(self).__name__} wraps an estimator, such as Uniform(32), not {shown(self.inner)}")
 
     def check(self, num_data: int, has_momentum: bool) -> None:
         if isinstance(self.inner, AbstractCorrection):

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from .. import _arrays, _memory, _tree
+from .. import _arrays, _memory, _process, _tree
 from .._types import Batch
 from ..errors import InputError
 
@@ -14,6 +14,7 @@ def owned(inputs: Batch) -> Batch:
 
     DataFrames become matrices; entries that are not finite, or that JAX's dtype would change, are refused.
     """
+    _process.check()
     named = _tree.named_leaves("inputs", inputs)
     found = {name: _arrays.as_numbers(name, leaf) for name, leaf in named.items()}
     _check_rows([numbers.array for numbers in found.values()])
