@@ -13,7 +13,7 @@ from ._core import pytree
 from ._core.accumulate import Compensated
 from ._core.component import Component
 from ._core.types import Position
-from .errors import InputError, first_line
+from .errors import InputError, first_line, shown
 
 
 class AbstractCollector(Component):
@@ -104,7 +104,7 @@ def as_collector(collect: AbstractCollector | Callable | None) -> AbstractCollec
     if collect is not None and not callable(collect):
         raise InputError(
             f"collect must be None, a function of the position, or a collector such as ewsg.collect.Moments(), "
-            f"not {collect!r}"
+            f"not {shown(collect)}"
         )
     return Draws(collect)
 
@@ -117,6 +117,8 @@ def check_collector(collector: AbstractCollector, position: Position) -> None:
         summary = collector.update(collector.init(position), position, count)
         return collector.row(position), collector.result(summary, count)
 
+    if isinstance(collector, Draws) and collector.function is not None:
+        _check_function(collector.function, position)
     try:
         kept = jax.eval_shape(use, position)
     except Exception as error:
@@ -124,3 +126,21 @@ def check_collector(collector: AbstractCollector, position: Position) -> None:
     for leaf in jax.tree.leaves(kept):
         if not jnp.issubdtype(leaf.dtype, jnp.number) and leaf.dtype != bool:
             raise InputError(f"collect keeps {leaf.dtype}, and a file holds numbers only: keep key_data(key)")
+
+
+def _check_function(function: Callable[[Position], Any], position: Position) -> None:
+    """Refuse a function that returns nothing, so that the run would keep nothing, or what JAX cannot hold."""
+    returned = []
+
+    def keep(position: Position) -> tuple[()]:
+        returned.append(function(position))
+        return ()
+
+    try:
+        jax.eval_shape(keep, position)
+    except Exception as error:
+        raise InputError(f"collect failed for the parameters at the start: {first_line(error)}") from error
+    if not pytree.named_leaves("what collect returns", returned[0]):
+        raise InputError(
+            f"collect returns {shown(returned[0])}, so that no draw would be kept: return arrays, or leave collect out"
+        )

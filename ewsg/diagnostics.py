@@ -16,7 +16,7 @@ from jaxtyping import Float
 from . import _random
 from ._core.component import check_count, check_positive
 from ._core.types import Key, Position
-from .errors import InputError
+from .errors import InputError, shown
 from .result.run import Run
 from .target.target import Target
 
@@ -80,6 +80,8 @@ def ksd(
         >>> ewsg.diagnostics.ksd(draws, target) < 0.06 < ewsg.diagnostics.ksd(1.3 * draws, target)
         True
     """
+    if not isinstance(target, Target):
+        raise InputError(f"ksd: target must be an ewsg target, not {shown(target)}: write ksd(draws, target)")
     if temperature is None:
         temperature = draws.temperature if isinstance(draws, Run) else 1.0
     check_positive("ksd", "temperature", temperature)

@@ -3,6 +3,14 @@
 import difflib
 from collections.abc import Iterable
 
+_SHOWN = 100
+_REMEDIES = {  # by the names of JAX's errors: this module does not import it
+    "TracerBoolConversionError": "use jnp.where in place of if, and jnp.logical_and in place of and",
+    "TracerArrayConversionError": "use jax.numpy in place of NumPy",
+    "TracerIntegerConversionError": "index a jnp.array in place of a list",
+    "ConcretizationTypeError": "use jax.numpy and no Python numbers made of its values",
+}
+
 
 class InputError(ValueError):
     """The caller gave something that cannot be sampled, loaded or saved as it is."""
@@ -34,5 +42,15 @@ def unknown(kind: str, given: object, known: Iterable[str]) -> UnknownOption:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its class."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """What an error of the user's own function says, in one line, with a remedy where JAX's words give none."""
+    kind = type(error).__name__
+    message = (str(error).strip() or kind).splitlines()[0]
+    if isinstance(error, KeyError) and error.args:  # its message is the key alone
+        return f"{kind} {message}"
+    return f"{message.rstrip('.')}: {_REMEDIES[kind]}" if kind in _REMEDIES else message
+
+
+def shown(value: object) -> str:
+    """A value as errors show it: in one line, cut short."""
+    line = " ".join(repr(value).split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."

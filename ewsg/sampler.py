@@ -12,7 +12,7 @@ from . import _random
 from ._core import pytree
 from ._core.component import Component
 from ._core.types import Key, Position, Scalar
-from .errors import InputError
+from .errors import InputError, shown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .integrators.base import Phase
@@ -182,4 +182,4 @@ def _check_role(name: str, part: Any, role: type) -> None:
         advice = "make one with ewsg.Target(log_likelihood, log_prior, data)"
         if role is not Target:
             advice = f"see the module ewsg.{kind}s"
-        raise InputError(f"{name} must be an ewsg {kind}, not {part!r}: {advice}")
+        raise InputError(f"{name} must be an ewsg {kind}, not {shown(part)}: {advice}")

@@ -13,13 +13,13 @@ import numpy as np
 
 from . import _random
 from ._core import process, pytree
-from ._core.component import check_count, check_positive, describe, rebuild
+from ._core.component import check_count, check_positive, check_same, describe, rebuild
 from ._core.types import Position
 from ._engine import loop, placement, start as _start, state
 from ._engine.draws import Plan
 from ._engine.driver import drive
 from .collect import AbstractCollector, as_collector, check_collector
-from .errors import InputError, unknown
+from .errors import InputError, first_line, unknown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .recipes import Method
@@ -30,7 +30,6 @@ from .target.fingerprint import check_same_target, fingerprint
 from .target.target import Target
 
 _PROBE_STEPS = 10
-_HOT = 1_000.0
 _RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 
 
@@ -86,10 +85,7 @@ def sample(
     """
     if unknown_options:
         raise unknown("option of sample", next(iter(unknown_options)), list(inspect.signature(sample).parameters)[3:-1])
-    if isinstance(estimator, Method):
-        if integrator is not None:
-            raise InputError("give either a recipe or an estimator and an integrator, not both")
-        estimator, integrator = estimator
+    estimator, integrator = _parts(estimator, integrator)
     process.check()
     check_parts(target, estimator, integrator)
     _start.check_length(num_steps, data_passes)
@@ -126,7 +122,13 @@ def sample(
         "versions": _versions(),
     }
     clock = time.perf_counter()
-    _start.check_chains(jax.eval_shape(loop.start, sampler, collector, keys, positions), num_chains)
+    try:
+        shapes = jax.eval_shape(loop.start, sampler, collector, keys, positions)
+    except InputError:
+        raise
+    except Exception as error:  # in a component of the user's own, or a function among the settings
+        raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
+    _start.check_chains(shapes, num_chains)
     carry = jax.block_until_ready(loop.start(sampler, collector, keys, positions))
     before = Run(
         draws=None,
@@ -146,7 +148,7 @@ def resume(
     *,
     num_steps: int | None = None,
     data_passes: float | None = None,
-    estimator: AbstractEstimator | AbstractKernel | None = None,
+    estimator: AbstractEstimator | AbstractKernel | Method | None = None,
     integrator: AbstractIntegrator | None = None,
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     like: Position | None = None,
@@ -162,7 +164,8 @@ def resume(
         num_steps: further steps; or
         data_passes: further datum gradients per chain, over n. Without either, an interrupted run is taken to the end
             of what was planned.
-        estimator: needed only when the saved one has a Python function among its settings, or a class of your own.
+        estimator: needed only when the saved one has a Python function among its settings, or a class of your own;
+            with the same settings.
         integrator: likewise.
         collect: likewise.
         like: an example of the parameters, needed when they are not nested dicts, lists and tuples.
@@ -170,6 +173,8 @@ def resume(
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
     """
+    if estimator is not None:
+        estimator, integrator = _parts(estimator, integrator)
     process.check()
     _start.check_length(num_steps, data_passes)
     if save_to is not None:
@@ -177,10 +182,13 @@ def resume(
     old = storage.read(path, like)
     settings = old.settings
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
+    given = (estimator, integrator, None if collect is None else collector)
     estimator = estimator or rebuild(settings["estimator"], "estimator")
     integrator = integrator or rebuild(settings["integrator"], "integrator")
     check_parts(target, estimator, integrator)
     assert estimator is not None
+    for role, part in zip(("estimator", "integrator", "collect"), given, strict=True):
+        check_same(settings[role], part, role)
     check_same_target(old.fingerprint, target)
     placement.mesh(settings["num_chains"], devices)
     total = None if data_passes is not None else _total_steps(settings, num_steps)
@@ -189,6 +197,17 @@ def resume(
         total = _total_steps(settings, _start.count_steps(sampler, None, data_passes, resumed=True))
     plan = Plan(total, settings["discard"], settings["thin"])
     return drive(sampler, collector, plan, old.restored(sampler, collector), progress, save_to, devices)
+
+
+def _parts(
+    estimator: AbstractEstimator | AbstractKernel | Method, integrator: AbstractIntegrator | None
+) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None]:
+    """Estimator and integrator, of a recipe if one was given in place of both."""
+    if not isinstance(estimator, Method):
+        return estimator, integrator
+    if integrator is not None:
+        raise InputError("give either a recipe or an estimator and an integrator, not both")
+    return estimator.estimator, estimator.integrator
 
 
 def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
@@ -206,7 +225,7 @@ def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, 
     largest = float(np.finfo(np.float32).max)
     return state.Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
-        temperature=np.array(min(_HOT * float(sampler.temperature), largest), np.float32),
+        temperature=np.array(min(state.HOT * float(sampler.temperature), largest), np.float32),
         probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
     )
 

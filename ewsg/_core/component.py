@@ -6,6 +6,7 @@ Continuous settings are leaves, so that a sweep is a `vmap` and never a recompil
 import dataclasses
 import importlib
 import inspect
+import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ import jax.core
 import jax.numpy
 import numpy as np
 
-from ..errors import InputError, unknown
+from ..errors import InputError, shown, unknown
 
 _DESCRIBED_ENTRIES = 10_000
 _DESCRIBED_DEPTH = 50
@@ -144,6 +145,29 @@ def _rebuild(config: Any, role: str) -> Any:
     return _REGISTRY[config["$class"]](**settings)
 
 
+def check_same(saved: Any, given: Component | None, role: str) -> None:
+    """Refuse a component with other settings than the saved one, as far as a file can hold them."""
+    if given is not None:
+        _check_same(saved, json.loads(json.dumps(describe(given))), role, role)
+
+
+def _check_same(saved: Any, given: Any, role: str, name: str) -> None:
+    if isinstance(saved, dict) and isinstance(given, dict) and ("$opaque" in saved or "$opaque" in given):
+        return
+    if isinstance(saved, dict) and "component" in saved and isinstance(given, dict):
+        if saved["component"] == given.get("component") and saved.keys() == given.keys():
+            for field in saved.keys() - {"component", "$class"}:
+                _check_same(saved[field], given[field], role, field)
+            return
+        saved, given = saved["component"], given.get("component")
+    if saved != given and not (saved != saved and given != given):
+        given, saved = (shown(value.get("$opaque") if isinstance(value, dict) else value) for value in (given, saved))
+        raise InputError(
+            f"{role}= has {name} {given} and the saved run has {saved}, so it was made with another {role}: pass the "
+            "same one, or sample anew from the last draws"
+        )
+
+
 def _import_rooms() -> None:
     """Imports every module of this package that defines components: the package itself imports them when asked."""
     for room in _ROOMS:
@@ -155,9 +179,9 @@ def check_positive(owner: str, name: str, value: Any, *, zero: bool = False, arr
 
     Of traced values only the shape is looked at.
     """
-    numbers = _as_numbers(value)
+    numbers = as_real(value)
     if numbers is None:
-        raise InputError(f"{owner}: {name} must be a number, not {value!r}")
+        raise InputError(f"{owner}: {name} must be a number, not {shown(value)}")
     if numbers.ndim and not array:
         raise InputError(
             f"{owner}: {name} must be one number, not an array of shape {numbers.shape}: for several values run one "
@@ -166,10 +190,10 @@ def check_positive(owner: str, name: str, value: Any, *, zero: bool = False, arr
     if isinstance(numbers, jax.core.Tracer):
         return
     if not np.all(np.isfinite(numbers)) or np.any(numbers < 0) or (not zero and np.any(numbers == 0)):
-        raise InputError(f"{owner}: {name} must be {'zero or ' if zero else ''}positive and finite, not {value!r}")
+        raise InputError(f"{owner}: {name} must be {'zero or ' if zero else ''}positive and finite, not {shown(value)}")
 
 
-def _as_numbers(value: Any) -> Any:
+def as_real(value: Any) -> Any:
     """A traced value itself, an array of any other real numbers, None of what is neither."""
     if isinstance(value, jax.core.Tracer):
         return value
@@ -184,7 +208,7 @@ def _as_numbers(value: Any) -> Any:
 def check_count(owner: str, name: str, value: Any, minimum: int) -> None:
     """Refuse a count that is not an integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise InputError(f"{owner}: {name} must be a whole number of at least {minimum}, not {value!r}")
+        raise InputError(f"{owner}: {name} must be a whole number of at least {minimum}, not {shown(value)}")
 
 
 def check_choice(owner: str, name: str, value: Any, known: tuple[str, ...]) -> None:

@@ -15,7 +15,8 @@ def mark() -> None:
 
 
 def check() -> None:
-    """Raise InputError in a process that was forked from the marked one."""
+    """Remember the process that uses JAX first; raise InputError in one that was forked from it."""
+    mark()
     if _owner is not None and os.getpid() != _owner:
         raise InputError(
             "this process was forked after its parent had used JAX, and JAX would hang here: start workers with "

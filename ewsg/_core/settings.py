@@ -7,7 +7,7 @@ import jax
 import jax.core
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from .component import Component
 
 
@@ -26,4 +26,4 @@ def check_flags(component: Component) -> None:
     for field in dataclasses.fields(component):
         value = getattr(component, field.name)
         if field.type is bool and not isinstance(value, bool):
-            raise InputError(f"{type(component).__name__}: {field.name} must be True or False, not {value!r}")
+            raise InputError(f"{type(component).__name__}: {field.name} must be True or False, not {shown(value)}")

@@ -47,7 +47,7 @@ def drive(
             update(chains.done, f"{taken / seconds:,.0f} steps/s  {chains.live}")
             saver.now_and_then(chains.snapshot)
         run = chains.snapshot()
-        if not run.ok.all():
+        if not run.ok.all() or run.hot.any():
             cause = likely_cause(sampler, before.fingerprint["position"])
             run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
         saver.save(run)

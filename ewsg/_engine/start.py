@@ -12,7 +12,7 @@ from .. import _random
 from .._core import memory, pytree
 from .._core.component import check_choice, check_count, check_positive
 from .._core.types import Indices, Position
-from ..errors import InputError, first_line
+from ..errors import InputError, first_line, shown
 from ..sampler import AbstractSampler
 from ..target.target import Target, check_start
 from .draws import Plan
@@ -102,7 +102,7 @@ def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
                 "give a whole number as seed"
             )
         return seed
-    raise InputError(f"seed must be a whole number or a typed key (jax.random.key(0)), not {seed!r}")
+    raise InputError(f"seed must be a whole number or a typed key (jax.random.key(0)), not {shown(seed)}")
 
 
 def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Position, Position]:

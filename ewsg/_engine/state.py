@@ -11,6 +11,9 @@ from .._core.types import HostOrDevice, Key, Position
 from ..sampler import SamplerState
 from .placement import AXIS
 
+HOT = 1_000.0
+"""A chain this many times hotter than the target draws nothing of it, however finite it is."""
+
 
 class Status(IntEnum):
     """What became of a chain: what it was when it was looked at, so that a fast explosion may end as `nonfinite`."""

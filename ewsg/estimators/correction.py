@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from .._core import pytree
 from .._core.types import Batch, Position
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..interface import Cost
 from ..target.likelihood import AbstractLikelihood
 from ..target.target import Target
@@ -86,7 +86,7 @@ class AbstractCorrection(AbstractEstimator):
 
     def __check_init__(self):
         if not isinstance(self.inner, AbstractEstimator):
-            raise InputError(f"{type(self).__name__} wraps an estimator, such as Uniform(32), not {self.inner!r}")
+            raise InputError(f"{type(self).__name__} wraps an estimator, such as Uniform(32), not {shown(self.inner)}")
 
     def check(self, num_data: int, has_momentum: bool) -> None:
         if isinstance(self.inner, AbstractCorrection):

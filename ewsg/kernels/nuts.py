@@ -12,11 +12,11 @@ from jaxtyping import Array, Float, Int
 
 from .. import _random
 from .._core import pytree
-from .._core.component import check_count, check_positive
+from .._core.component import as_real, check_count, check_positive
 from .._core.settings import plain
 from .._core.types import HostOrDevice, Key, Position, Scalar
 from .._engine import loop
-from ..errors import InputError, first_line
+from ..errors import InputError, first_line, shown
 from ..interface import Cost
 from ..target.target import Target, check_start
 from .full_data import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
@@ -56,8 +56,8 @@ class NUTS(AbstractFullKernel):
         check_positive("NUTS", "step_size", self.step_size)
         check_count("NUTS", "max_depth", self.max_depth, 1)
         check_count("NUTS", "warmup_gradients", self.warmup_gradients, 0)
-        if self.inverse_mass_matrix is not None and np.ndim(self.inverse_mass_matrix) == 1:
-            check_positive("NUTS", "inverse_mass_matrix", self.inverse_mass_matrix, array=True)
+        if self.inverse_mass_matrix is not None:
+            _check_mass(self.inverse_mass_matrix)
 
     def bind(self, target: Target) -> FullSampler:
         if target.num_data * 2**self.max_depth >= _MOST_GRADIENTS:
@@ -179,6 +179,18 @@ def starting_points(
     positions = _widened(positions)
     check_digits(target, temperature, positions)
     return positions
+
+
+def _check_mass(matrix: Any) -> None:
+    """Refuse what is no vector or matrix of numbers; a matrix may have entries of any sign."""
+    numbers = as_real(matrix)
+    if numbers is None or numbers.ndim not in (1, 2):
+        raise InputError(
+            "NUTS: inverse_mass_matrix must be a vector or a matrix of numbers, such as the posterior's covariance, "
+            f"not {shown(matrix)}"
+        )
+    if numbers.ndim == 1:
+        check_positive("NUTS", "inverse_mass_matrix", matrix, array=True)
 
 
 def _as_array(leaf: Any) -> Any:

@@ -78,7 +78,7 @@ def predict(
 
     | output | `kind` | prediction |
     |---|---|---|
-    | vector of k ≥ 2 logits | "classes" (default) | softmax: a `Prediction` of k classes |
+    | vector of k ≥ 2 logits | "classes" (default if k > 2) | softmax: a `Prediction` of k classes |
     | one number | "binary" | sigmoid of the logit of class 1: a `Prediction` of 2 classes |
     | one number | "regression" | the mean of y, with `noise` as its sd: a `Regression` |
     | pair (mean, log sd), or {"mean": ..., "log_sd": ...} | "regression" (default) | likewise, by its own sd |
@@ -88,7 +88,8 @@ def predict(
         function: (params, input) -> output for ONE input; or the Equinox or Flax NNX module that was sampled.
         draws: pytree like the parameters with leading axes (chain, draw); or a run, whose good chains are used.
         inputs: pytree of arrays (or DataFrames), one row per input.
-        kind: see above; needed where one number is returned, which may be a logit or a mean.
+        kind: see above; needed where one number is returned, which may be a logit or a mean, or two, which may be two
+            logits or a mean and a log sd.
         noise: of a regression whose function returns the mean alone: the sd of y, or a function of the parameters that
             returns it. Without it the prediction is of the mean, not of y.
         block: rows at a time.
@@ -164,4 +165,6 @@ def _checked(draws: Position | Run) -> tuple[Position, int, int]:
         raise InputError("draws must be arrays with leading axes (chain, draw): for one draw use array[None, None]")
     if not leaves or 0 in leaves[0].shape[:2]:
         raise InputError('there are no draws to predict from: keep some (collect=None), from chains with status "ok"')
+    if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
+        raise InputError("some draws are NaN or infinite, as those of failed chains are: give the run, or good_draws()")
     return draws, *leaves[0].shape[:2]

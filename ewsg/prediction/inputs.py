@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from .._core import memory, pytree
+from .._core import memory, process, pytree
 from .._core.types import Batch
 from ..errors import InputError
 from ..target import arrays as _arrays
@@ -15,6 +15,7 @@ def owned(inputs: Batch) -> Batch:
 
     DataFrames become matrices; entries that are not finite, or that JAX's dtype would change, are refused.
     """
+    process.check()
     named = pytree.named_leaves("inputs", inputs)
     found = {name: _arrays.as_numbers(name, leaf) for name, leaf in named.items()}
     _check_rows([numbers.array for numbers in found.values()])

@@ -62,7 +62,8 @@ class Reading:
             raise
         except Exception as error:
             raise InputError(
-                f"function(params, input) failed for one input, a row of `inputs`: {first_line(error)}"
+                "function(params, input) failed for one draw, without the axes (chain, draw), and one input, a row of "
+                f"`inputs`: {first_line(error)}"
             ) from error
         kind = _kind(output, self.kind)
         self._check_noise(params, output, kind)
@@ -144,6 +145,11 @@ def _kind(output: Any, kind: str | None) -> str:
         raise InputError(f'function returns {shape} for one input, but kind="{kind}" needs {_NEEDS[kind]}')
     if not possible:
         raise InputError(f"function returns {shape} for one input: it must return {_CHOICES}")
+    if possible == ("classes", "regression"):
+        raise InputError(
+            f"function returns two numbers ({shape}) for one input, which may be the logits of two classes or a mean "
+            'and a log sd: give kind="classes" or kind="regression"'
+        )
     if "binary" in possible:
         raise InputError(
             f"function returns one number ({shape}) for one input, which may be a logit or a mean: give "

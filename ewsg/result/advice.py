@@ -21,7 +21,11 @@ _LISTED_CHAINS = 10
 def advice(run: "Run", diagnostics: dict[str, float], found: Estimates) -> list[str]:
     """One sentence for everything that looks wrong; empty when all is well."""
     unmixed = _mixing_warnings(found)
-    bias = _tilt_warnings(diagnostics) or _temperature_warnings(run, diagnostics, bool(unmixed))
+    bias = (
+        _far_too_hot(run, diagnostics)
+        or _tilt_warnings(diagnostics)
+        or _temperature_warnings(run, diagnostics, bool(unmixed))
+    )
     return [*_failures(run), *_interruption(run), *bias, *unmixed, *_still(found)]
 
 
@@ -63,6 +67,20 @@ def _failures(run: "Run") -> list[str]:
     return sentences
 
 
+def _far_too_hot(run: "Run", diagnostics: dict[str, float]) -> list[str]:
+    """One sentence for chains that stay finite, as the gradients of a logistic regression do, and explode otherwise."""
+    hot = int(run.hot.sum())
+    if not hot:
+        return []
+    shown = next(name for name in ("kinetic_temperature", "configurational_temperature") if name in diagnostics)
+    return [
+        f"{hot} of {run.status.size} chains are finite but far too hot ({shown.replace('_', ' ')} "
+        f"{diagnostics[shown]:.2g} against {run.temperature:g}): their draws are not of the posterior. "
+        f"{run.settings.get('likely_cause', 'Lower the step size.')} Where columns of the data differ in scale, "
+        "standardise them."
+    ]
+
+
 def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bool) -> list[str]:
     """One sentence when position or momentum is hotter or colder than T by more than 10 % and its Monte-Carlo error.
 
@@ -79,7 +97,7 @@ def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bo
     if not worst:
         return []
     noise = diagnostics.get("noise_ratio", np.nan)
-    shown = f"{culprit.replace('_', ' ')} {diagnostics[culprit]:.2f} against {run.temperature:g}"
+    shown = f"{culprit.replace('_', ' ')} {_number(diagnostics[culprit])} against {run.temperature:g}"
     innocent = not off["kinetic_temperature"] and not noise > abs(worst) / 2
     if innocent and unmixed:
         return []
@@ -145,3 +163,8 @@ def _still(found: Estimates) -> list[str]:
         f"All draws of {found.still} are equal: the chains did not move there. Check that the step size is not too "
         "small for the precision of the parameters, and that proposals are accepted."
     ]
+
+
+def _number(value: float) -> str:
+    """Two decimals; of large numbers three digits."""
+    return f"{value:.2f}" if abs(value) < 1000 else f"{value:.3g}"

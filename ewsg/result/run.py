@@ -102,6 +102,19 @@ class Run:
         return self.status == "ok"
 
     @property
+    def hot(self) -> np.ndarray:
+        """Which chains end a thousand times hotter than the target: finite, but of no use.
+
+        They are judged by the last tenth of their draws.
+        """
+        found = (self.stats.get(name) for name in ("kinetic_temperature", "configurational_temperature"))
+        heat = next((values for values in found if values is not None and values.size), None)
+        if heat is None:
+            return np.zeros_like(self.ok)
+        last = heat[:, -max(1, heat.shape[1] // 10) :].astype(np.float64).mean(axis=1)
+        return self.ok & (last > state.HOT * self.temperature)
+
+    @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C, or SIGTERM, ended the run before its plan did."""
         return bool(self.settings.get("interrupted"))
@@ -148,7 +161,9 @@ class Run:
         kept = leaves[0].shape[1] if leaves else 0
         parts = (self.settings[role] for role in ("estimator", "integrator"))
         method = " × ".join(part["component"] for part in parts if part)
+        hot = int(self.hot.sum())
+        chains = f"{good} of {len(self.status)} chains {f'finite, {hot} of them far too hot' if hot else 'ok'}"
         return (
-            f"Run({method}: {good} of {len(self.status)} chains ok, {kept} draws each, "
+            f"Run({method}: {chains}, {kept} draws each, "
             f"{self.cost.data_passes:g} data passes, {self.cost.seconds:.1f} s)"
         )

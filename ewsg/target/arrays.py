@@ -6,6 +6,7 @@ become another one. pandas, polars, SciPy and PyTorch are recognised by their at
 """
 
 import math
+import os
 from array import array as machine_array
 from numbers import Number, Real
 from typing import Any, NamedTuple
@@ -119,6 +120,8 @@ def _refuse_collections(name: str, value: Any) -> None:
         raise InputError(f"{name} must be a dense array, not a sparse matrix: give its .toarray(), or fewer columns")
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(f"{name} must have no masked entries: fill them, or drop their rows")
+    if isinstance(value, os.PathLike):
+        raise InputError(f"{name} must be an array of numbers, not a path: read the file first (np.load, ...)")
     is_array = any(hasattr(value, attribute) for attribute in _ARRAY_ATTRIBUTES)
     if is_array or is_frame(value) or isinstance(value, _PLAIN):
         return
@@ -146,6 +149,8 @@ def _check_dtype(name: str, array: Any) -> None:
         raise InputError(f"{name} must be numbers, not Python objects: {_about_objects(array)}")
     if getattr(dtype, "kind", "") in ("m", "M"):
         raise InputError(f"{name} must be numbers, not {dtype}: give times as numbers of one unit")
+    if array.ndim == 0:
+        raise InputError(f"{name} must be an array of numbers, not text: read a file first (np.load, pandas.read_csv)")
     raise InputError(f"{name} must be numbers, not {dtype}: encode categories as integers")
 
 

@@ -21,6 +21,7 @@ from .likelihood import AbstractLikelihood, PerDatum
 
 _BLOCK = 16_384
 _MEMORY = 256 * 2**20
+_LISTED = 3
 
 
 def flat(params: Position) -> Float[Array, ""]:
@@ -216,11 +217,21 @@ def check_parameters(position: Position) -> None:
             raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
 
 
+def _shapes(error: Exception, position: Position) -> str:
+    """What the parameters are, for whoever gave them an axis of chains, or an array in place of a dict."""
+    if isinstance(error, jax.errors.JAXTypeError):  # it cannot be compiled, whatever the shapes
+        return ""
+    named = pytree.named_leaves("params", position)
+    listed = ", ".join(f"{name} {leaf.shape}" for name, leaf in list(named.items())[:_LISTED])
+    more = ", ..." if len(named) > _LISTED else ""
+    return f" (shapes at the start: {listed}{more}; a start has no axis of chains)"
+
+
 def _check_scalar(name: str, signature: str, summed: str, function: Callable, *args) -> None:
     try:
         shape = jax.eval_shape(function, *args)
     except Exception as error:
-        raise InputError(f"{name}{signature} failed: {first_line(error)}") from error
+        raise InputError(f"{name}{signature} failed: {first_line(error)}{_shapes(error, args[0])}") from error
     leaves = jax.tree.leaves(shape)
     if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
         raise InputError(f"{name}{signature} must return one real scalar, not {shape}")

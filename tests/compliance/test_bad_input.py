@@ -1,5 +1,8 @@
 """Bad input: one clear sentence, before anything is compiled, and nothing written."""
 
+from pathlib import Path
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -96,6 +99,37 @@ CASES = {
         lambda: sample(num_steps=2**30, thin=1, num_chains=100, discard=0),
         "raise thin=, or keep less",
     ),
+    "a path as data": (lambda: target(data=Path("x.csv")), "not a path: read the file first"),
+    "a file name as data": (lambda: target(data="x.csv"), "not text: read a file first"),
+    "a target in parts": (
+        lambda: sample(the_target=(gaussian_log_likelihood, None, X)),
+        r"not \(<func.*\.\.\.: make one",
+    ),
+    "several keys": (
+        lambda: sample(seed=jax.random.split(jax.random.key(0))),
+        "seed must be a whole number or a typed key",
+    ),
+    "a huge number": (lambda: ewsg.Overdamped(10**400), r"must be a number, not 10{99}\.\.\.$"),
+    "an axis of chains": (
+        lambda: sample(ewsg.models.logistic(X, [0, 1, 0, 1, 1]), init=jnp.zeros((4, 2))),
+        r"shapes at the start: params \(4, 2\); a start has no axis of chains",
+    ),
+    "if": (lambda: sample(target(lambda t, x: t[0] if t[0] > 0 else x[0])), "use jnp.where in place of if"),
+    "NumPy": (lambda: sample(target(lambda t, x: np.asarray(t)[0])), "use jax.numpy in place of NumPy"),
+    "a missing key": (lambda: sample(collect=lambda t: {}["w"]), "collect failed .*: KeyError 'w'"),
+    "collecting nothing": (
+        lambda: sample(collect=lambda t: None),
+        "collect returns None, so that no draw would be kept",
+    ),
+    "keys of what is collected": (
+        lambda: sample(collect=lambda t: {1: t, "a": t}),
+        "what collect returns has a dict whose keys",
+    ),
+    "a function of the kick that fails": (
+        lambda: sample(estimator=ewsg.Exponential(2, x=lambda kick: kick.nothing)),
+        "the first step failed, in the estimator or the integrator: 'Kick' object has no attribute 'nothing'",
+    ),
+    "ksd of a target": (lambda: ewsg.diagnostics.ksd(target(), X[None]), r"write ksd\(draws, target\)"),
     "unwritable path": (lambda: sample(save_to="no/such/folder/run.npz"), "folder no/such/folder does not exist"),
     "a folder": (lambda: sample(save_to="."), "is a folder"),
 }
@@ -132,8 +166,6 @@ def test_unknown_options_suggest_the_nearest(act, suggestion):
 
 def test_a_sweep_over_step_sizes_is_a_vmap():
     """Settings are leaves: they may be traced, and checks let tracers pass."""
-    import jax
-
     the_target = target(data=np.ones((5, 2), np.float32))
 
     def last(step_size):

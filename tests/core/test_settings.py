@@ -78,6 +78,15 @@ def test_arrays_are_taken_where_there_is_one_number_per_parameter():
         ewsg.RandomWalk(np.array([1.0, 0.0]))
 
 
+@pytest.mark.parametrize("matrix", ["dense", 2.0, [["a"]], [[1.0], [1.0, 2.0]], np.ones((2, 2, 2))], ids=str)
+def test_what_is_no_mass_matrix_is_refused(matrix):
+    """Seen before: the text went on to JAX, and came back as its traceback."""
+    with pytest.raises(InputError, match="NUTS: inverse_mass_matrix must be a vector or a matrix of numbers") as caught:
+        ewsg.NUTS(0.1, matrix)
+    assert "\n" not in str(caught.value)
+    assert ewsg.NUTS(0.1, [1.0, 2.0]).inverse_mass_matrix == [1.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("schedule", "sentence"),
     [

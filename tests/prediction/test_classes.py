@@ -1,5 +1,7 @@
 """Prediction by averaging: scores against hand computation, streamed as well as all at once, agreement of chains."""
 
+import os
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -135,3 +137,10 @@ def test_labels_that_are_no_classes_are_refused(label):
     found = predict(logits, DRAWS, INPUTS)
     with pytest.raises(InputError, match=r"labels run from -?\d to \d: classes are 0 to 2"):
         score(found, np.where(np.arange(23) == 4, label, LABELS))
+
+
+def test_a_forked_process_is_refused(monkeypatch):
+    """Seen before: it hung."""
+    monkeypatch.setattr("ewsg._process._owner", os.getpid() + 1)
+    with pytest.raises(InputError, match="forked"):
+        predict(logits, DRAWS, INPUTS)

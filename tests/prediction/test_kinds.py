@@ -146,7 +146,8 @@ REFUSED = {
     "many means": (lambda theta, x: theta * x, {"kind": "regression"}, "needs one number, the mean, or a pair"),
     "triple": (lambda theta, x: (x[0], x[1], x[2]), {}, r"a tuple of shapes \(\), \(\), \(\)"),
     "names": (lambda theta, x: {"mean": x[0], "sd": x[1]}, {}, "a dict with the names mean, sd"),
-    "rows": (lambda theta, x: jnp.ones((4, 5)) @ x, {}, "failed for one input"),
+    "two numbers": (PAIRS["vector"][0], {}, 'may be the logits of two classes or .*: give kind="classes" or kind="reg'),
+    "rows": (lambda theta, x: jnp.ones((4, 5)) @ x, {}, "failed for one draw"),
     "kind": (linear, {"kind": "regresion"}, "did you mean 'regression'"),
     "noise of classes": (lambda theta, x: theta * x, {"noise": 1.0}, 'not of kind="classes"'),
     "two noises": (pair, {"noise": 1.0}, "leave it out"),
@@ -176,7 +177,9 @@ def test_anything_else_is_one_sentence(case):
 @pytest.mark.parametrize(
     ("draws", "inputs", "message"),
     [
-        (THETA, ROWS[:, :2], "failed for one input"),
+        (THETA, ROWS[:, :2], "and one input, a row of `inputs`"),
+        (THETA[0], ROWS, r"failed for one draw, without the axes \(chain, draw\)"),
+        (np.where(THETA > 2, np.nan, THETA), ROWS, r"failed chains are: give the run, or good_draws\(\)"),
         (THETA, [[1.0, 2.0, 3.0]], "np.asarray"),
         (THETA, ROWS[:0], "no rows"),
         (THETA, (ROWS, ROWS[:4]), "differ in their number of rows: 4, 9"),

@@ -225,3 +225,20 @@ def test_a_notebook_shows_a_summary_once(monkeypatch):
     monkeypatch.setattr("rich.jupyter.display", lambda *args: shown.append(args))
     assert "theta[0]" in repr(made_up(independent(2)).summary())
     assert shown == []
+
+
+def test_finite_chains_that_are_far_too_hot_are_not_called_ok():
+    """Columns in other units: logistic gradients are bounded, so that nothing overflows at 10^10 times the heat."""
+    rng = np.random.default_rng(0)
+    features = np.stack([np.ones(200), rng.normal(5e4, 2e4, 200)], axis=1)
+    target = ewsg.models.logistic(features, rng.integers(0, 2, 200))
+    run = ewsg.sample(target, ewsg.Uniform(20), ewsg.Underdamped(1e-2, 5.0), init=jnp.zeros(2), num_steps=200)
+    assert run.ok.all()
+    assert run.hot.all()
+    assert "4 of 4 chains finite, 4 of them far too hot" in repr(run)
+    first = run.summary().warnings[0]
+    assert "not of the posterior. Likely cause: the step size is" in first
+    assert "standardise" in first
+    cooled = dataclasses.replace(run, stats={"kinetic_temperature": np.where(np.arange(100) < 80, 1e6, 1.0)[None]})
+    assert not cooled.hot.any()
+    assert "4 of 4 chains ok" in repr(cooled)

@@ -165,6 +165,27 @@ def test_resume_needs_what_a_file_cannot_hold(gaussian, tmp_path):
         ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=ewsg.Reshuffled(2))
 
 
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"estimator": ewsg.Uniform(7)}, "estimator= has batch_size 7 and the saved run has 5"),
+        ({"integrator": ewsg.Underdamped(0.02, 5.0)}, "integrator= has step_size 0.02 and the saved run has 0.01"),
+        ({"integrator": ewsg.Underdamped(lambda t: 0.01, 5.0)}, "has step_size '.*lambda>' and the saved run has 0.01"),
+        ({"integrator": ewsg.UBU(0.01, 5.0)}, "integrator= has integrator 'UBU' and the saved run has 'Underdamped'"),
+        ({"estimator": ewsg.recipes.sghmc(5, 0.02, 5.0)}, "integrator= has step_size 0.02"),
+        ({"collect": lambda theta: theta}, "so it was made with another collect: pass the same one"),
+    ],
+)
+def test_resume_with_other_settings_is_refused(gaussian, tmp_path, other, sentence):
+    """Seen before: the run went on with them, and its record said that they were the old ones."""
+    method, options = (ewsg.Uniform(5), ewsg.Underdamped(0.01, 5.0)), {"init": jnp.zeros(2), "discard": 0, "thin": 1}
+    run = ewsg.sample(gaussian, *method, num_steps=3, save_to=tmp_path / "run.npz", **options)
+    with pytest.raises(ewsg.errors.InputError, match=sentence):
+        ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=2, **other)
+    again = ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=2, estimator=ewsg.recipes.sghmc(5, 0.01, 5.0))
+    equal(again.draws[:, :3], run.draws)
+
+
 @pytest.mark.parametrize("kind", [dict, list, tuple, Pair])
 def test_settings_that_are_pytrees(centres, tmp_path, kind):
     """A starting point among the settings of an estimator comes back as it was, or the estimator has to be given."""

@@ -10,7 +10,7 @@ from ..._core import atomic
 from ..._core.component import describe
 from ..._core.types import Position
 from ...collect import AbstractCollector, Draws, Moments, MomentsSummary
-from ...errors import FileFormatError, InputError
+from ...errors import FileFormatError, InputError, shown
 from ...sampler import AbstractSampler
 from ..run import Run, RunCost, SavedChains
 from . import archive, header as headers
@@ -108,7 +108,9 @@ def _read(path: str | os.PathLike, like: Position | None) -> tuple[dict[str, Any
 
 def _open(path: Any) -> tuple[dict[str, Any], dict[str, StoredTree | None]]:
     if not isinstance(path, str | os.PathLike) or not os.path.isfile(path):
-        raise InputError(f"no saved run at {path}: check the path")
+        raise InputError(
+            f"no saved run at {path if isinstance(path, str | os.PathLike) else shown(path)}: check the path"
+        )
     try:
         with open(path, "rb") as file:
             header, arrays = archive.read(file, lambda header: headers.check(header, path))
