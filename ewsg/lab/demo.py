@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import diagnostics, models, recipes
+from .._core.optional import require
 from ..reference import Reference, nuts
 from ..result.run import Run
 from ..sampling import sample
@@ -34,8 +35,7 @@ class Outcome(NamedTuple):
 
 def problem() -> Target:
     """P(benign) from 30 standardised measurements and an intercept, coefficients N(0, 0.3²) a priori."""
-    from sklearn.datasets import load_breast_cancer
-
+    load_breast_cancer = require("sklearn.datasets", extra="lab").load_breast_cancer
     features, labels = (np.asarray(array) for array in load_breast_cancer(return_X_y=True))
     features = (features - features.mean(0)) / features.std(0)
     return models.logistic(models.with_intercept(features.astype(np.float32)), labels, prior_scale=0.3)

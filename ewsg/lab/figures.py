@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .._core.optional import require
+
 _RC: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -46,21 +48,18 @@ def style(index: int) -> Style:
 
 def plain_numbers(axis: Any) -> None:
     """Labels of a logarithmic axis at 1, 2 and 5, as numbers."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    ticker = require("matplotlib.ticker", extra="lab")
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 @contextlib.contextmanager
 def drawing(path: Path, columns: int = 1, rows: int = 1, width: float = 4.3, height: float = 3.4) -> Iterator[Any]:
     """Yields (figure, axes), drawn without a screen; writes `path` as PNG and as SVG when the block ends."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
+    matplotlib, canvas = (require(name, extra="lab") for name in ("matplotlib", "matplotlib.figure"))
     with matplotlib.rc_context(_RC):
-        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        figure = canvas.Figure(figsize=(width * columns, height * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns)
         figure.savefig(path.with_suffix(".png"))
         figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from .._core.optional import require
+
 if TYPE_CHECKING:
     from .run import Run
 
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 def _arviz() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import arviz
-    return arviz
+        return require("arviz", extra="arviz")
 
 
 def _is_old() -> bool:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .... import datasets, modules, prediction, recipes
+from ...._core.optional import require
 from ...._core.types import Position
 from ....recipes import Method
 from ....result.run import Run
@@ -35,8 +36,7 @@ class Images(NamedTuple):
 def load(name: str) -> Images:
     """MNIST, or the digits of scikit-learn: 1,797 images of 8 × 8 pixels, the last 297 of them for tests."""
     if name == "digits":
-        from sklearn.datasets import load_digits
-
+        load_digits = require("sklearn.datasets", extra="lab").load_digits
         found: Any = load_digits()
         pixels = (found.images / 16).astype(np.float32)
         labels = found.target.astype(np.int32)
