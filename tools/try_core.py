@@ -37,16 +37,16 @@ def main() -> None:
     scheme = ewsg.BAOAB(step_size=0.01, friction=5.0)
     run = ewsg.sample(target, ewsg.Paired(5), scheme, **settings)
     print(run.summary())
-    ewsg.sample(target, ewsg.ControlVariate(ewsg.Uniform(5)), scheme, **settings)
+    ewsg.sample(target, ewsg.ControlVariate(ewsg.Uniform(5), start=jnp.zeros(2)), scheme, **settings)
     run.save("run.npz")
     assert np.array_equal(ewsg.load("run.npz").draws, run.draws)
     for module in ("theory", "prediction", "diagnostics", "datasets", "models", "modules", "recipes"):
         importlib.import_module(f"ewsg.{module}")
     must_name("arviz", run.to_arviz)
-    must_name("nuts", lambda: ewsg.sample(target, ewsg.NUTS(), **settings))
+    must_name("nuts", lambda: ewsg.sample(target, ewsg.NUTS(0.1), **settings))
     must_name("nuts", lambda: ewsg.sample(target, ewsg.RandomWalk(0.1), **settings))
     must_name("nuts", lambda: ewsg.reference.nuts(target, jnp.zeros(2)))
-    must_name("cluster", lambda: ewsg.sample(target, ewsg.Clustered(5), scheme, **settings))
+    must_name("cluster", lambda: ewsg.sample(target, ewsg.Clustered(5, 1), scheme, **settings))
     must_name("data", lambda: ewsg.datasets.load("pima"))
     command = subprocess.run(
         [sys.executable, "-c", "from ewsg.cli import main; main()"], capture_output=True, text=True

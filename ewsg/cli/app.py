@@ -36,6 +36,7 @@ Examples:
   ewsg bench accuracy                               everything; two hours on two cores, and it can be interrupted
   ewsg bench accuracy --scale smoke --seeds 1       the same in miniature
   ewsg bench accuracy --problem pima --method SGHMC --method paired
+  ewsg bench accuracy --problem pima --method SGHMC --method my_module:my_method
 """
 
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EROFS)
@@ -128,7 +129,10 @@ def accuracy(
         "ewsg-accuracy"
     ),
     problem: Annotated[list[str] | None, typer.Option(help="A problem; again for more. All by default.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="A method; again for more. All by default.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A method, or your own as module:object; again for more. All of ours by default."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Independent repeats.")] = 3,
     scale: Annotated[str, typer.Option(help="smoke (minutes) or laptop.")] = "laptop",
 ) -> None:
