@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
@@ -21,6 +22,7 @@ from ..sampling import sample
 from ..target.target import Target
 from . import figures
 from .folder import RESULTS, Folder
+from .styles import style
 
 STEP_SIZE, FRICTION = 0.02, 10.0
 
@@ -130,10 +132,11 @@ def _table(outcomes: list[Outcome], passes: int) -> Table:
 
 
 def _explain(console: Console, reference: Reference, target: Target) -> None:
+    passes = reference.datum_gradients / target.num_data / len(jax.tree.leaves(reference.draws)[0])
     console.print(
         "\nmean error: root mean square over coefficients, in posterior sd. sd ratio: median over coefficients and the "
         "worst; 1 is right. kinetic T: 1 is right, above it subsampling heats the chain. All rows cost the same number "
-        f"of datum gradients; NUTS took {reference.datum_gradients / target.num_data / 4:,.0f} data passes a chain."
+        f"of datum gradients; NUTS took {passes:,.0f} data passes per chain."
     )
 
 
@@ -147,7 +150,7 @@ def _figure(reference: Reference, outcomes: list[Outcome], path: Path) -> None:
     with figures.drawing(path, columns=2) as (figure, (left, right)):
         left.hist(truth[:, shown], bins, density=True, color="0.85", label="NUTS (reference)")
         for i, outcome in enumerate(outcomes):
-            color, marker, line = figures.style(i)
+            color, marker, line = style(outcome.name)
             density, _ = np.histogram(draws[i][:, shown], bins, density=True)
             left.plot((bins[:-1] + bins[1:]) / 2, density, color=color, linestyle=line, linewidth=1.5)
             right.plot(np.sort(ratios[i]), marker=marker, color=color, linestyle=line, linewidth=0.8, markersize=4)

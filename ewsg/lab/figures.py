@@ -1,9 +1,9 @@
-"""The look of every figure: one style a method, readable in greyscale, saved as PNG and SVG."""
+"""The look of every figure, saved as PNG and SVG; `styles.py` has the colour and marker of each method."""
 
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._core.optional import require
 
@@ -17,33 +17,6 @@ _RC: Any = {
     "figure.dpi": 130,
     "svg.hashsalt": "ewsg",
 }
-
-
-class Style(NamedTuple):
-    """Colour, marker and line of one method; each alone tells it apart."""
-
-    color: str
-    marker: str
-    line: Any
-
-
-_STYLES = (
-    Style("#1b1b1b", "o", "-"),
-    Style("#d95f02", "s", "--"),
-    Style("#0072b2", "^", "-."),
-    Style("#009e73", "D", ":"),
-    Style("#cc79a7", "v", (0, (5, 1))),
-    Style("#7f7f7f", "P", (0, (3, 1, 1, 1))),
-    Style("#a6361c", "X", "-"),
-    Style("#56308c", "*", "--"),
-    Style("#3a7d0a", "<", "-."),
-    Style("#b8860b", ">", ":"),
-)
-
-
-def style(index: int) -> Style:
-    """The style of the `index`-th method of a figure."""
-    return _STYLES[index % len(_STYLES)]
 
 
 def plain_numbers(axis: Any) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import figures
+from ..styles import is_known, style
 
 SHOWN = (
     "full gradient",
@@ -21,7 +22,7 @@ SHOWN = (
     "paired, sequential",
     "control variate + paired",
 )
-"""Methods of the figure; the table has all of them."""
+"""Methods of the figure, beside one's own; the table has all of them."""
 
 
 class Cell(NamedTuple):
@@ -170,7 +171,10 @@ def _number(cell: Cell, name: str, form: str = "{:.2g}", spread: bool = False) -
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
-    """Error against cost, one panel a problem and one line a method, each at its best step."""
+    """Error against cost, one panel per problem and one line per method, each at its best step."""
+    ran = dict.fromkeys(row["method"] for row in results["rows"])
+    own = [method for method in ran if not is_known(method)]
+    looks = {method: style(method, own.index(method) if method in own else 0) for method in (*SHOWN, *own)}
     names = list(results["problems"])
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
@@ -179,11 +183,10 @@ def draw(results: dict[str, Any], path: Path) -> None:
         for panel, name in zip(panels, names, strict=False):
             methods = cells(results, name)
             facts = results["problems"][name]
-            for i, method in enumerate(SHOWN):
+            for method, (color, marker, line) in looks.items():
                 top = best(methods[method]) if method in methods else None
                 if top is None or not top.ok:
                     continue
-                color, marker, line = figures.style(i)
                 cost = np.mean([row["cost"] for row in top.rows], axis=0) / facts["num_data"]
                 error = np.mean([row["error"] for row in top.rows], axis=0)
                 panel.loglog(cost, error, color=color, marker=marker, linestyle=line, markersize=3.5, linewidth=1.2)
@@ -194,7 +197,6 @@ def draw(results: dict[str, Any], path: Path) -> None:
             panel.set_ylabel("error of one chain (posterior sd)")
         for panel in panels[len(names) :]:
             panel.set_axis_off()
-        for i, method in enumerate(SHOWN):
-            color, marker, line = figures.style(i)
+        for method, (color, marker, line) in looks.items():
             panels[0].plot([], [], color=color, marker=marker, linestyle=line, markersize=3.5, label=method)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5)

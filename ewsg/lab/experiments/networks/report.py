@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import figures
 from ...panels import Curve, Panel, draw
+from ...styles import style
 from ..claims import Claim, Interval, decide, difference, interval
 from ..experiment import Outcome, Work
 from . import shared
@@ -15,6 +16,12 @@ from . import shared
 METHODS = ("SGLD", "pSGLD", "SGHMC", "CP-SGHMC", "EWSG", "paired (ours)")
 PRINTED_EPOCHS, _ENOUGH = 200, 0.5
 COLD_METHODS = ("SGHMC", "EWSG")
+_READINGS: dict[str, dict[str, Any]] = {
+    "one repeat": {"marker": "o"},
+    "all chains averaged": {"marker": "o", "markerfacecolor": "white"},
+    "paper": {"marker": "+", "markersize": 9},
+}
+"""Markers of the errors in the legend; in the figure they are the method's."""
 _SCORES = ("error", "log_likelihood", "calibration_error", "brier", "single_error")
 RULE = (
     "the printed ones, in mean units, times step_factor; SGLD's, 1e-7 and 2e-8 for the sum over the 60,000 training "
@@ -213,14 +220,16 @@ def _draw_errors(path: Path, printed: Mapping[str, float], found: dict[str, Any]
         for place, (temperature, name) in enumerate(labels):
             row = found[temperature][name]
             ours = interval(values(row["repeats"], "error"))
+            color, marker, _ = style(name)
             if np.isfinite(ours.value):
                 spread = [[ours.value - ours.low], [ours.high - ours.value]] if np.isfinite(ours.low) else None
-                axis.errorbar(ours.value, place, xerr=spread, fmt="o", color="#0072b2", capsize=3, label="one repeat")
-                axis.plot(100 * row["together"]["error"], place, "^", color="#d95f02", label="all chains averaged")
+                axis.errorbar(ours.value, place, xerr=spread, fmt=marker, color=color, capsize=3)
+                axis.plot(100 * row["together"]["error"], place, marker, color=color, markerfacecolor="white")
             if name in printed and temperature == "T = 1":
-                axis.plot(printed[name], place, "x", color="#1b1b1b", label="paper")
+                axis.plot(printed[name], place, "+", color="0.3", markersize=9)
+        for label, look in _READINGS.items():
+            axis.plot([], [], linestyle="none", color="0.3", label=label, **look)
         axis.set(yticks=range(len(labels)), yticklabels=[f"{n}, {t}" for t, n in labels], xlabel="test error (%)")
         axis.invert_yaxis()
         axis.set_xlim(left=max(0.0, axis.get_xlim()[0]))
-        handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8.5)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8.5)
