@@ -16,7 +16,7 @@ from ewsg import cli
 from ewsg._core import pytree
 from ewsg._engine import driver
 from ewsg.lab import experiments
-from ewsg.lab.experiments import claims, experiment, report, reproduce
+from ewsg.lab.experiments import claims, experiment, report, running as reproduce
 from ewsg.lab.experiments.networks import cnn as bnn_cnn, index_chain, mlp as bnn_mlp, report as networks_report, shared
 from ewsg.lab.folder import Folder
 from ewsg.modules import parameters

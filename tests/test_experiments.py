@@ -19,10 +19,18 @@ import ewsg
 from ewsg import cli
 from ewsg.errors import InputError
 from ewsg.lab import experiments, panels
-from ewsg.lab.experiments import claims, experiment as base, mean_convergence, misspecified, report, reproduce
+from ewsg.lab.experiments import (
+    claims,
+    experiment as base,
+    mean_convergence,
+    misspecified,
+    report,
+    running as reproduce,
+)
 from ewsg.lab.experiments.claims import Claim, Interval
 from ewsg.lab.experiments.covertype import data as covertype, report as blr_report
 from ewsg.lab.experiments.gaussian import shared, time_averages
+from ewsg.lab.experiments.logistic import log_likelihood
 from ewsg.lab.folder import Folder
 
 
@@ -174,7 +182,7 @@ def test_predictions_by_hand():
     assert found["accuracy_of_single_draws"] == pytest.approx(50.0)
     assert found["log_likelihood"] == pytest.approx(np.log(p).mean(), rel=1e-5)
     assert found["log_likelihood_of_average"] == pytest.approx(np.log(p.mean(1)).mean(), rel=1e-5)
-    np.testing.assert_allclose(blr_report.log_likelihood(draws, rows), np.log(p).mean(0), rtol=1e-5)
+    np.testing.assert_allclose(log_likelihood(draws, rows), np.log(p).mean(0), rtol=1e-5)
 
 
 def test_distances_of_means_are_free_of_noise():

@@ -118,7 +118,7 @@ def test_what_the_wheel_must_hold_is_inside_the_package():
     """Hatch puts the whole folder into the wheel, but for what .gitignore names."""
     assert (ROOT / "ewsg" / "py.typed").is_file()
     assert "wheel" not in PYPROJECT["tool"]["hatch"]["build"]["targets"]
-    answers = {path.stem for path in (ROOT / "ewsg" / "problems" / "answers").glob("*.npz")}
+    answers = {path.stem for path in (ROOT / "ewsg" / "problems" / "answers_npz").glob("*.npz")}
     assert {"pima", "parkinsons", "poisson", "hierarchical", "network", "softmax", "skewed"} <= answers
 
 

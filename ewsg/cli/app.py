@@ -137,9 +137,9 @@ def accuracy(
     scale: Annotated[str, typer.Option(help="smoke (minutes) or laptop.")] = "laptop",
 ) -> None:
     """Compare all methods on nine posteriors at equal datum gradients."""
-    from ..lab.accuracy.benchmark import main
+    from ..lab.accuracy.benchmark import compare
 
-    main(out, problem or (), method or (), seeds, scale)
+    compare(out, problem or (), method or (), seeds, scale)
 
 
 @bench.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

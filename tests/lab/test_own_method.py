@@ -8,7 +8,7 @@ import pytest
 import ewsg
 from ewsg import problems
 from ewsg.errors import InputError, UnknownOption
-from ewsg.lab.accuracy.benchmark import main
+from ewsg.lab.accuracy.benchmark import compare
 from ewsg.lab.accuracy.methods import METHODS
 from ewsg.lab.accuracy.own import find, source
 
@@ -105,7 +105,7 @@ def test_a_function_that_returns_no_method_is_one_sentence(skewed):
 
 def test_it_stands_in_the_table_and_the_figure(tmp_path):
     names = ["paired", "my_methods:recipe"]
-    results = main("out", ["skewed"], names, num_seeds=1, scale="smoke", grid=(1.0,))
+    results = compare("out", ["skewed"], names, num_seeds=1, scale="smoke", grid=(1.0,))
     assert [row["method"] for row in results["rows"]] == names
     ours, own = results["rows"]
     assert own["error"] == ours["error"]

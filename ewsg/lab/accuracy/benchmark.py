@@ -30,7 +30,7 @@ SCALES = {"smoke": (16, 800), "laptop": (128, 4000)}
 """Chains (fewer where there are more than 32 parameters), and steps of a method with `data_per_step` data each."""
 
 
-def main(
+def compare(
     out: str | Path = "ewsg-accuracy",
     names: Sequence[str] = (),
     methods: Sequence[str] = (),
@@ -56,7 +56,8 @@ def main(
         if name not in problems.names():
             raise unknown("problem", name, problems.names())
     folder = Folder(out, EXPERIMENT)
-    loaded = {name: (problems.load(name), problems.answer(name)) for name in names}
+    built = {name: problems.load(name) for name in names}
+    loaded = {name: (problem, problems.answer(name, problem)) for name, problem in built.items()}
     own = {method: {"source": source(method)} if source(method) else {} for method in chosen}
     began = time.perf_counter()
     rows = []

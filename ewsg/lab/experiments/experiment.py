@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +40,11 @@ class Outcome(NamedTuple):
     figures: dict[str, str]
     reading: list[str]
     tuning: dict[str, Any]
+
+
+def column(parts: Iterable[Mapping[str, Any]], read: Callable[[Any], float]) -> list[float | None]:
+    """One number of each part of `Work.sample`; None where its chains diverged."""
+    return [read(part["value"]) if part["value"] else None for part in parts]
 
 
 class Experiment(NamedTuple):

@@ -16,6 +16,7 @@ from ..panels import Curve, Panel, draw
 from .budget import snapshots
 from .claims import Claim, smaller
 from .experiment import Experiment, Outcome, Work
+from .logistic import log_likelihood
 
 FRICTION = 10.0
 PRIOR_SCALE = {"parkinsons": 1.0, "pima": 10**0.5}
@@ -155,7 +156,7 @@ def _measure(data: Data, paid: Mapping[float, int], groups: int) -> Callable[[Ru
 
 def log_likelihoods(draws: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The mean over rows of log p(y | x, θ), for every draw: shape (chain, draw)."""
-    return np.stack([-np.logaddexp(0, -(each @ rows.T)).mean(-1) for each in draws.astype(np.float64)])
+    return np.stack([log_likelihood(each, rows) for each in draws.astype(np.float64)])
 
 
 def _claims(name: str, found: dict[str, Any]) -> list[Claim]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..claims import Claim, Interval, decide, difference, interval, ratio, smaller
-from ..experiment import Outcome, Work
+from ..experiment import Outcome, Work, column
 from . import figures
 
 ACCURACY = {"SGLD": 75.283, "pSGLD": 75.126, "SGHMC": 75.268, "EWSG": 75.306, "FlyMC": 75.199}
@@ -17,11 +17,6 @@ _TINY = 1e-30
 _UNITS = {"accuracy": "points", "log_likelihood": "nats"}
 
 Repeats = list[dict[str, Any]]
-
-
-def log_likelihood(draws: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The mean over rows of log p(y | x, θ), for each draw (leading axis)."""
-    return -np.logaddexp(0, -(rows @ draws.T.astype(np.float32))).mean(0)
 
 
 def predict(draws: np.ndarray, rows: np.ndarray) -> dict[str, float]:
@@ -50,7 +45,7 @@ def judged(repeats: Repeats, truth: dict[str, Any]) -> Repeats:
 
 def values(repeats: Repeats, key: str) -> list[float | None]:
     """A number of each repeat; None where chains diverged."""
-    return [row["value"][key] if row["value"] else None for row in repeats]
+    return column(repeats, lambda value: value[key])
 
 
 def seconds(repeats: Repeats) -> list[float]:

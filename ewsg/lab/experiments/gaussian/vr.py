@@ -65,7 +65,7 @@ def _claims(curves: dict[float, dict[str, Any]]) -> list[Claim]:
         )
     ]
     for h, variant in ((PRINTED, "EWSG-VR with bounded friction"), (STABLE, "EWSG-VR as printed")):
-        kl = {name: shared.last(rows) for name, rows in curves[h].items()}
+        kl = {name: shared.final_kl(rows) for name, rows in curves[h].items()}
         passes = {name: shared.settling(rows) for name, rows in curves[h].items()}
         paper = "yes (Fig. 3)"
         claims += [

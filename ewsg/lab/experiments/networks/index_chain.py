@@ -10,7 +10,7 @@ from ...panels import Curve, Panel, draw
 from ..claims import Claim, decide, difference, interval
 from ..experiment import Experiment, Outcome, Work
 from . import shared
-from .report import percent, values
+from .report import percent, scores
 
 FRICTION = 0.1
 PRINTED = {
@@ -76,7 +76,7 @@ def run(work: Work) -> Outcome:
 
 
 def _repeats(
-    work: Work, here: shared.Problem, name: str, batch: int, number: int, mean: bool = False
+    work: Work, here: shared.NetworkProblem, name: str, batch: int, number: int, mean: bool = False
 ) -> dict[str, Any]:
     """`number` is M + 1 of EWSG, 1 for SGHMC."""
     rate = work["rate"] / (batch * number)
@@ -89,12 +89,12 @@ def _repeats(
 
 
 def _mean(found: dict[str, Any]) -> float:
-    return interval(values(found["repeats"], "error")).value
+    return interval(scores(found["repeats"], "error")).value
 
 
 def _cell(cell: tuple[int, int], ewsg: dict[str, Any], sghmc: dict[str, Any]) -> Claim:
     b, number = cell
-    one, other = (values(found["repeats"], "error") for found in (ewsg, sghmc))
+    one, other = (scores(found["repeats"], "error") for found in (ewsg, sghmc))
     ours = difference(one, other)
     printed = PRINTED[cell]
     text = f"b = {b}, M + 1 = {number}: EWSG has a smaller test error than SGHMC with {b * number:,} data a step"
@@ -106,7 +106,7 @@ def _cell(cell: tuple[int, int], ewsg: dict[str, Any], sghmc: dict[str, Any]) ->
 def _readings(other: dict[int, Any], sghmc: dict[int, Any]) -> list[Claim]:
     claims = []
     for total in sorted(other):
-        ours = difference(*(values(found[total]["repeats"], "error") for found in (sghmc, other)))
+        ours = difference(*(scores(found[total]["repeats"], "error") for found in (sghmc, other)))
         text = f"not in the paper: SGHMC, b = {total:,}: h² = 10/b has a smaller test error than h = 10/b"
         claims.append(Claim(text, "-", f"difference {ours} points", decide(ours, high=0.0)))
     return claims
@@ -114,7 +114,7 @@ def _readings(other: dict[int, Any], sghmc: dict[int, Any]) -> list[Claim]:
 
 def _draw(work: Work, cells: list, ewsg: dict, sghmc: dict[int, Any]) -> None:
     def curve(found: dict[int, Any]) -> Curve:
-        rows = {total: values(row["repeats"], "error") for total, row in sorted(found.items())}
+        rows = {total: scores(row["repeats"], "error") for total, row in sorted(found.items())}
         good = {total: np.array(row, np.float64) for total, row in rows.items() if None not in row}
         mean = np.array([row.mean() for row in good.values()])
         sd = np.array([row.std(ddof=1) if len(row) > 1 else 0.0 for row in good.values()])

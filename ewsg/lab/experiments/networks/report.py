@@ -77,7 +77,7 @@ def compare(work: Work, architecture: Architecture) -> Outcome:
 
 
 def _at(
-    work: Work, here: shared.Problem, architecture: Architecture, temperature: float, names: Sequence[str]
+    work: Work, here: shared.NetworkProblem, architecture: Architecture, temperature: float, names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     rows = {}
     for name in names:
@@ -88,7 +88,7 @@ def _at(
     return rows
 
 
-def values(repeats: Repeats, key: str) -> list[float | None]:
+def scores(repeats: Repeats, key: str) -> list[float | None]:
     """A number of each repeat, errors in percent; None where chains diverged."""
     scale = 100 if "error" in key and key != "calibration_error" else 1
     return [None if row is None else scale * row[key] for row in repeats]
@@ -107,7 +107,7 @@ def percent(found: Interval) -> str:
 def _table(found: dict[str, Any]) -> dict[str, Any]:
     return {
         temperature: {
-            name: {key: interval(values(row["repeats"], key))._asdict() for key in _SCORES}
+            name: {key: interval(scores(row["repeats"], key))._asdict() for key in _SCORES}
             | {"training_error": interval(training(row["repeats"]))._asdict(), "all_chains": row["together"]}
             for name, row in rows.items()
         }
@@ -124,7 +124,7 @@ def _published(printed: Mapping[str, float], near: float, rows: dict[str, Any]) 
     for name, error in printed.items():
         if name not in rows:
             continue
-        ours = interval(values(rows[name]["repeats"], "error"))
+        ours = interval(scores(rows[name]["repeats"], "error"))
         text = f"{name}: test error of the table (within {near:g} points; T = 1)"
         claims.append(Claim(text, f"{error} %", percent(ours), decide(ours, error - near, error + near)))
     return claims
@@ -144,7 +144,7 @@ def _smaller(text: str, paper: str, pair: Sequence[list[float | None]], unit: st
 
 def _order(rows: dict[str, Any]) -> list[Claim]:
     claims = []
-    for what, column in (("test error", lambda r: values(r, "error")), ("training error", training)):
+    for what, column in (("test error", lambda r: scores(r, "error")), ("training error", training)):
         for other in (name for name in METHODS[:4] if name in rows):
             text = f"EWSG has a smaller {what} than {other} (T = 1)"
             pair = [column(rows[name]["repeats"]) for name in ("EWSG", other)]
@@ -164,15 +164,15 @@ def _beyond(found: dict[str, Any]) -> list[Claim]:
             if (one, key) == ("EWSG", "error") or one not in rows:
                 continue
             text = f"not in the paper: {one} has a smaller {words} than {other} (T = 1)"
-            pair = [values(rows[name]["repeats"], key) for name in (one, other)]
+            pair = [scores(rows[name]["repeats"], key) for name in (one, other)]
             claims.append(_smaller(text, "-", pair, unit))
     for temperature, colder in list(found.items())[1:]:
         for name, row in colder.items():
             text = f"not in the paper: {name} has a smaller test error at {temperature} than at T = 1"
-            pair = [values(side["repeats"], "error") for side in (row, rows[name])]
+            pair = [scores(side["repeats"], "error") for side in (row, rows[name])]
             claims.append(_smaller(text, "-", pair, "points"))
         text = f"not in the paper: EWSG has a smaller test error than SGHMC at {temperature}"
-        pair = [values(colder[name]["repeats"], "error") for name in ("EWSG", "SGHMC")]
+        pair = [scores(colder[name]["repeats"], "error") for name in ("EWSG", "SGHMC")]
         claims.append(_smaller(text, "-", pair, "points"))
     return claims
 
@@ -219,7 +219,7 @@ def _draw_errors(path: Path, printed: Mapping[str, float], found: dict[str, Any]
     with figures.drawing(path, width=6.4, height=0.9 + 0.36 * len(labels)) as (figure, axis):
         for place, (temperature, name) in enumerate(labels):
             row = found[temperature][name]
-            ours = interval(values(row["repeats"], "error"))
+            ours = interval(scores(row["repeats"], "error"))
             color, marker, _ = style(name)
             if np.isfinite(ours.value):
                 spread = [[ours.value - ours.low], [ours.high - ours.value]] if np.isfinite(ours.low) else None

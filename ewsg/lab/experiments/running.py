@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ...errors import unknown
 from ..folder import Folder, check_writable
-from . import claims
+from . import claims, report
 from .catalogue import EXPERIMENTS
 from .experiment import SCALES, Experiment, Work
 
@@ -69,8 +69,6 @@ def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") 
 
     Experiments that take hours are left out; the report has them if they were run, by name, into this folder.
     """
-    from . import report
-
     _check_scale(scale)
     out = Path(out)
     check_writable(out)
