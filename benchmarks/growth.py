@@ -157,7 +157,7 @@ def main() -> None:
             points.append(folder.part(f"{name} {size}", {"size": size}, lambda n=name, s=size: measure(n, s)))
             point = points[-1]
             time_, memory = 1e6 * point["seconds"], point["peak_bytes"] / 2**20
-            print(f"{name:10} {size:>11,}  {time_:9.1f} µs a step  {memory:7.0f} MiB", flush=True)
+            print(f"{name:10} {size:>11,}  {time_:9.1f} µs per step  {memory:7.0f} MiB", flush=True)
         found[name] = {"points": points, "fitted_from": start, "exponent": exponent(points, start)}
         print(f"{name:10} exponent {found[name]['exponent']:.3f} from {start:,}")
     folder.finish({"sweeps": found, "time": time.strftime("%Y-%m-%d")})

@@ -32,8 +32,8 @@ class Reference(NamedTuple):
         ess: the smallest bulk effective sample size over the scalars.
         divergences: draws whose trajectory diverged; with more than a few the reference is not to be trusted.
         datum_gradients: gradients of one datum, all chains together, warm-up included: n for the start and
-            for each leapfrog step that BlackJAX reports. What a chain computes in vain while it waits for
-            another (they run in lock step) is not counted.
+            for each leapfrog step that BlackJAX reports. Wasted work of a chain that waits for slower
+            ones (they run in lock step) is not counted.
         seconds: wall-clock time, compilation included.
     """
 
@@ -70,7 +70,7 @@ def nuts(
 
     Step size and diagonal mass matrix are adapted per chain during warm-up (Stan's windows, acceptance 0.8).
     A leapfrog step costs n datum gradients. Parameters are float64 if `jax_enable_x64` is on, whatever `init`
-    is; in float32 a log density so large that its rounding shows in the energies (some 10^6 data) is refused.
+    is; in float32, a log density so large that its rounding shows in the energies (some 10^6 data) raises InputError.
 
     Args:
         target: the posterior.

@@ -72,7 +72,7 @@ def _options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for what the demonstration writes.")] = Path("ewsg-demo"),
+    out: Annotated[Path, typer.Option(help="Output folder.")] = Path("ewsg-demo"),
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer steps: seconds instead of minutes.")] = False,
 ) -> None:
@@ -97,7 +97,7 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(help="An experiment: `ewsg list` names them.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All experiments, each in a folder of its own.")] = False,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (its own budget).")] = "laptop",
-    out: Annotated[Path | None, typer.Option(help="Folder for what is written; an interrupted run goes on.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder; an interrupted run continues there.")] = None,
 ) -> None:
     """Reproduce a figure or table of the paper, and test its claims."""
     from ..lab import experiments
@@ -125,7 +125,7 @@ def list_() -> None:
 
 @bench.command(epilog=ACCURACY_EXAMPLES)
 def accuracy(
-    out: Annotated[Path, typer.Option(help="Folder for table, figure and numbers; an interrupted run goes on.")] = Path(
+    out: Annotated[Path, typer.Option(help="Output folder; an interrupted run continues there.")] = Path(
         "ewsg-accuracy"
     ),
     problem: Annotated[list[str] | None, typer.Option(help="A problem; again for more. All by default.")] = None,

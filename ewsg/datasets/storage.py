@@ -38,7 +38,7 @@ def search_path() -> list[Path]:
 
 
 def check_data_folder() -> None:
-    """Refuse an `$EWSG_DATA` that is not a folder: looking elsewhere in silence would hide a misspelling."""
+    """Raise DataNotFound if `$EWSG_DATA` is not a folder: silently looking elsewhere would hide a misspelling."""
     folder = data_folder()
     if folder is not None and not folder.is_dir():
         raise DataNotFound(

@@ -59,7 +59,7 @@ def main(out: str | Path = "ewsg-demo", seed: int = 0, quick: bool = False) -> d
     """Runs the demo and writes its table, figure and numbers to `out`.
 
     Args:
-        out: folder for the files; made if it does not exist, and refused if it holds something else.
+        out: folder for the files, created if it does not exist; InputError if it holds something else.
         seed: of every chain.
         quick: a tenth of the budget, to see that everything works.
     """
@@ -119,7 +119,7 @@ def _results(
 
 
 def _table(outcomes: list[Outcome], passes: int) -> Table:
-    title = f"\nPosterior error after {passes} data passes a chain, against NUTS"
+    title = f"\nPosterior error after {passes} data passes per chain, against NUTS"
     table = Table(title=title, box=None, title_justify="left", pad_edge=False)
     for column in ("method", "steps", "mean error", "sd ratio", "worst", "kinetic T", "seconds"):
         justify = "left" if column == "method" else "right"

@@ -15,7 +15,7 @@ _MOST_TICKS = 8
 
 
 class Curve(NamedTuple):
-    """A line, with the band that repeats leave open."""
+    """A line, with the band that the repeats span."""
 
     x: ArrayLike
     y: ArrayLike
@@ -84,7 +84,7 @@ def _fill(axis: Any, panel: Panel) -> None:
 
 
 def _labels(places: np.ndarray) -> list[str]:
-    """The numbers on a logarithmic axis, but for those that would touch the one before."""
+    """Tick labels of a logarithmic axis, without those that would touch the previous one."""
     room = _LABEL_ROOM * np.log(places[-1] / places[0])
     labels, last = [], -np.inf
     for value in places:

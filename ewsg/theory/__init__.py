@@ -1,4 +1,4 @@
-"""The paper's theorems as code, one a file: compute what each one claims on a posterior or a run of your own.
+"""The paper's theorems as code, one per file: compute what each one claims on a posterior or a run of your own.
 
 | file | what the paper says there |
 |---|---|

@@ -64,7 +64,7 @@ def best(candidates: list[Cell]) -> Cell:
 
 
 def table(results: dict[str, Any], console: Console) -> str:
-    """Prints the table of all problems, then one a problem; returns them as Markdown."""
+    """Prints the table of all problems, then one per problem; returns them as Markdown."""
     found = {problem: cells(results, problem) for problem in results["problems"]}
     text = ["# Accuracy at equal datum gradients", ""]
     titles = {
@@ -75,7 +75,7 @@ def table(results: dict[str, Any], console: Console) -> str:
         text += _show(title, *_overview(found, name), console)
     for problem, facts in results["problems"].items():
         title = (
-            f"{facts['title']}: {facts['data_per_step']} data a step, friction {facts['friction']:g}, common step "
+            f"{facts['title']}: {facts['data_per_step']} data per step, friction {facts['friction']:g}, common step "
             f"{facts['step_size']:g}"
         )
         text += _show(title, *_rows(found[problem]), console)
@@ -96,7 +96,7 @@ def _show(title: str, header: list[str], rows: list[list[str]], console: Console
 
 
 def _overview(found: dict[str, dict[str, list[Cell]]], name: str) -> tuple[list[str], list[list[str]]]:
-    """One row a method, one column a problem: the error at the best step, or the KL at the common one."""
+    """One row per method, one column per problem: the error at the best step, or the KL at the common one."""
     methods = dict.fromkeys(method for by_method in found.values() for method in by_method)
     rows = []
     for method in methods:
@@ -118,10 +118,10 @@ def _legend(results: dict[str, Any]) -> str:
         f"({', '.join(f'{factor:g}' for factor in results['grid'])} times the common one) where it is smallest. ESS: "
         "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
         f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
-        "methods start at the posterior mean, whose search is charged to none. Directional derivatives are no datum "
-        "gradients: the paired rules take one for each of their data besides, and `select` takes gradients of half "
-        "of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as our "
-        "composition evaluates their data twice."
+        "methods start at the posterior mean, whose search is charged to none. Directional derivatives are not counted "
+        "as datum gradients: the paired rules take one for each of their data besides, and `select` takes gradients of "
+        "half of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as "
+        "our composition evaluates their data twice."
     )
 
 

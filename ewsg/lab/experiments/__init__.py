@@ -1,4 +1,4 @@
-"""The paper's figures and tables, one experiment a file: `ewsg reproduce NAME`."""
+"""The paper's figures and tables, one experiment per file: `ewsg reproduce NAME`."""
 
 from .catalogue import EXPERIMENTS
 from .running import reproduce, reproduce_all

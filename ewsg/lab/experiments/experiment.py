@@ -92,7 +92,8 @@ class Work:
         """What `measure` says of a run, None if its chains diverged; computed once for a name and its settings.
 
         Args:
-            name: of the part; with `method` and the options it stands for everything the result depends on.
+            name: cache key of the part; it must change whenever anything but `method` and the options changes,
+                such as the target.
             target: the posterior.
             method: the sampler.
             measure: from a run to anything JSON can hold; diverged chains have been left out.

@@ -136,7 +136,7 @@ def _claims(work: Work, found: dict[str, Any]) -> list[Claim]:
     mode, tight = interval(end[FLYMC_AT_MODE]), interval(end[FLYMC_TIGHT])
     return [
         Claim(
-            "FlyMC uses 10.9 % of the data an iteration (within 2 %)", "0.109", f"{used}", decide(used, 0.089, 0.129)
+            "FlyMC uses 10.9 % of the data per iteration (within 2 %)", "0.109", f"{used}", decide(used, 0.089, 0.129)
         ),
         Claim(
             f"FlyMC's autocorrelation at lag {lag} is still strong (above 0.3)", "yes", f"{slow}", decide(slow, low=0.3)

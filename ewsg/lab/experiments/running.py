@@ -31,7 +31,7 @@ def reproduce(name: str, scale: str = "laptop", out: str | Path | None = None) -
     Args:
         name: one of `EXPERIMENTS`.
         scale: "smoke" (seconds), "laptop" (minutes on two cores) or "paper" (the paper's budget).
-        out: folder for the files, `ewsg-NAME` by default; refused if it holds something else.
+        out: folder for the files, `ewsg-NAME` by default; InputError if it holds something else.
     """
     experiment = find(name)
     _check_scale(scale)

@@ -21,7 +21,7 @@ _THIN = 50
 
 
 class Setting(NamedTuple):
-    """A posterior, and the EWSG chain, one datum a minibatch, whose points are taken."""
+    """A posterior, and the EWSG chain, one datum per minibatch, whose points are taken."""
 
     title: str
     target: Target

@@ -187,14 +187,14 @@ def _claims(name: str, found: dict[str, Any]) -> list[Claim]:
 
 
 def _errors(row: dict[str, Any], what: str, truth: float) -> list[float | None]:
-    """|error| at the common budget, one number a group; None if chains diverged."""
+    """|error| at the common budget, one number per group; None if chains diverged."""
     if row["value"] is None:
         return [None]
     return [abs(values[-1] - truth) for values in row["value"][what]]
 
 
 def _settled(row: dict[str, Any]) -> list[float | None]:
-    """Data passes after which the mean stays within 5 % of its whole way, one number a group."""
+    """Data passes after which the mean stays within 5 % of its whole way, one number per group."""
     if row["value"] is None:
         return [None]
     passes, found = row["value"]["passes"], []

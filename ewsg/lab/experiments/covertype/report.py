@@ -86,7 +86,7 @@ def outcome(work: Work, numbers: dict[str, Any], tuning: dict[str, Any]) -> Outc
             "single samples.",
             "FlyMC's data pass is read as n/50 iterations, counting only the data whose state is resampled; its true "
             "cost in likelihoods is in the numbers. It starts at the mode, the others at 0.",
-            "EWSG and paired take 100 data a step, the others 50: half as many steps at equal datum gradients.",
+            "EWSG and paired take 100 data per step, the others 50: half as many steps at equal datum gradients.",
             "Wall time is that of a chain when the chains of a run share the machine.",
         ],
         tuning=tuning,

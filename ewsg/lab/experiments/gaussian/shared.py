@@ -103,8 +103,8 @@ def numbers(curves: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Any]:
     """What goes to results.json: KL at the end with its interval over draws, and the curves."""
     return {
         name: {
-            "kl": interval(last(rows))._asdict(),
-            "kl_of_each_draw": last(rows),
+            "kl": interval(final_kl(rows))._asdict(),
+            "kl_of_each_draw": final_kl(rows),
             "settled_after_passes": settling(rows),
             "failed_chains": [row["failed"] for row in rows],
             "steps": rows[0]["steps"],

@@ -1,4 +1,4 @@
-"""`bnn-m`: is an index chain of length M worth its data? EWSG against SGHMC with b(M + 1) data a step (App., table)."""
+"""`bnn-m`: is an index chain of length M worth its data? EWSG against SGHMC with b(M + 1) data per step (App.)."""
 
 import dataclasses
 import math
@@ -59,12 +59,12 @@ def run(work: Work) -> Outcome:
         },
         claims=[many, *rows, *_readings(other, sghmc)],
         figures={
-            "table": "Test error against data a step, mean and one standard deviation over repeats: EWSG with M + 1 "
+            "table": "Test error against data per step, mean and one standard deviation over repeats: EWSG with M + 1 "
             "minibatches of b, SGHMC with one minibatch of b(M + 1); T = 1."
         },
         reading=[
-            f"{work['epochs']} epochs are {work['epochs']} n datum gradients a chain: both sides of a cell take the "
-            "same number of steps with the same data a step.",
+            f"{work['epochs']} epochs are {work['epochs']} n datum gradients per chain: both sides of a cell take the "
+            "same number of steps with the same data per step.",
             "h = 10/(b(M + 1)) is read as a learning rate (h² in mean units). Read as h itself, 200 epochs at b(M + 1) "
             "= 5,000 are 2,400 steps of 0.002, 4.8 units of time at friction 0.1: the chain has hardly left its start, "
             "and the paper's 2.4 % is out of reach; both ends of the table are also run so.",
@@ -97,7 +97,7 @@ def _cell(cell: tuple[int, int], ewsg: dict[str, Any], sghmc: dict[str, Any]) ->
     one, other = (scores(found["repeats"], "error") for found in (ewsg, sghmc))
     ours = difference(one, other)
     printed = PRINTED[cell]
-    text = f"b = {b}, M + 1 = {number}: EWSG has a smaller test error than SGHMC with {b * number:,} data a step"
+    text = f"b = {b}, M + 1 = {number}: EWSG has a smaller test error than SGHMC with {b * number:,} data per step"
     won = "yes" if printed[0] < printed[1] else "no"
     shown = f"difference {ours} points; {percent(interval(one))} against {percent(interval(other))}"
     return Claim(text, f"{won}: {printed[0]} against {printed[1]} %", shown, decide(ours, high=0.0))
@@ -123,7 +123,7 @@ def _draw(work: Work, cells: list, ewsg: dict, sghmc: dict[int, Any]) -> None:
     curves = {"SGHMC": curve(sghmc)}
     for b in sorted({b for b, _ in cells}):
         curves[f"EWSG, b = {b}"] = curve({b * number: ewsg[b, number] for size, number in cells if size == b})
-    panel = Panel(curves, "Test error", "data a step, b(M + 1)", "wrong predictions (%)", "semilogx")
+    panel = Panel(curves, "Test error", "data per step, b(M + 1)", "wrong predictions (%)", "semilogx")
     draw(work.figure("table"), [panel])
 
 

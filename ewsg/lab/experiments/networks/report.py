@@ -182,9 +182,9 @@ def _reading(work: Work) -> list[str]:
     return [
         "Step sizes and frictions are in mean units (for the mean of the gradients, at temperature T/n), in which the "
         "printed ones are stable; SGLD's printed step only moves the chain as one for the sum.",
-        f"{work['epochs']} epochs are {work['epochs']} n datum gradients a chain, n the training images: SGLD, pSGLD, "
-        f"SGHMC and CP-SGHMC take {work['batch']} a step; EWSG (M = 1: two minibatches) and paired (whose directional "
-        "derivatives come on top) take twice as many a step and half as many steps.",
+        f"{work['epochs']} epochs are {work['epochs']} n datum gradients per chain, n the training images: SGLD, "
+        f"pSGLD, SGHMC and CP-SGHMC take {work['batch']} per step; EWSG (M = 1: two minibatches) and paired (whose "
+        "directional derivatives come on top) take twice as many per step and half as many steps.",
         "Pixels are divided by their largest value; all weights and biases have the prior N(0, 1); chains start from "
         "Equinox's default initialisation, a different one each.",
         "A repeat is "
