@@ -112,18 +112,19 @@ def exponent(points: list[dict], start: float) -> float:
 
 
 def draw(found: dict, path: Path) -> None:
-    """One panel a sweep, with the line of the exponent that is hoped for."""
-    from ewsg.lab import figures
+    """One panel per sweep, with the line of the exponent that is hoped for."""
+    from ewsg.lab import figures, styles
 
+    color, marker, dashes = styles.style("SGHMC")
     with figures.drawing(path, columns=len(found), width=3.1, height=3.0) as (_, axes):
         for axis, (name, sweep) in zip(axes, found.items(), strict=True):
             label, _, start, hoped = SWEEPS[name]
             sizes = np.array([point["size"] for point in sweep["points"]], float)
             seconds = np.array([point["seconds"] for point in sweep["points"]]) * 1e6
             anchor = int(np.flatnonzero(sizes >= start)[0])
-            axis.loglog(sizes, seconds, "o-", color="#0072b2", markersize=4, label="ours")
-            line = seconds[anchor] * (sizes[anchor:] / sizes[anchor]) ** hoped
-            axis.loglog(sizes[anchor:], line, "--", color="0.5", label=f"slope {hoped:g}")
+            axis.loglog(sizes, seconds, marker=marker, linestyle=dashes, color=color, markersize=4, label="SGHMC")
+            ideal = seconds[anchor] * (sizes[anchor:] / sizes[anchor]) ** hoped
+            axis.loglog(sizes[anchor:], ideal, "--", color="0.5", label=f"slope {hoped:g}")
             axis.set(xlabel=label, title=f"exponent {sweep['exponent']:.2f}", ylim=(1, None))
             axis.legend(fontsize=8, loc="best")
         axes[0].set_ylabel("µs per step of all chains")
@@ -156,7 +157,7 @@ def main() -> None:
             points.append(folder.part(f"{name} {size}", {"size": size}, lambda n=name, s=size: measure(n, s)))
             point = points[-1]
             time_, memory = 1e6 * point["seconds"], point["peak_bytes"] / 2**20
-            print(f"{name:10} {size:>11,}  {time_:9.1f} µs a step  {memory:7.0f} MiB", flush=True)
+            print(f"{name:10} {size:>11,}  {time_:9.1f} µs per step  {memory:7.0f} MiB", flush=True)
         found[name] = {"points": points, "fitted_from": start, "exponent": exponent(points, start)}
         print(f"{name:10} exponent {found[name]['exponent']:.3f} from {start:,}")
     folder.finish({"sweeps": found, "time": time.strftime("%Y-%m-%d")})

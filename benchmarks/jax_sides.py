@@ -115,7 +115,7 @@ def _moved(diffusion, step_size, key, q, p, g):
 
 
 def plain(task: Task, loop: Callable | None = None) -> Runner:
-    """What an expert writes: one key a step for all chains, one gather, a batched closed form."""
+    """What an expert writes: one key per step for all chains, one gather, a batched closed form."""
     rows = jax.tree.map(jnp.asarray, data(task.problem))
     n = jax.tree.leaves(rows)[0].shape[0]
     h, gamma, prior = task.step_size, task.friction, PRECISION[task.problem]

@@ -56,7 +56,7 @@ def problem(kind: str):
 
 
 def ours(target, start, estimator, steps: int) -> Callable[[int], float]:
-    """seed -> the processor's seconds for so many steps."""
+    """seed -> CPU seconds for that number of steps."""
     import ewsg
 
     integrator = ewsg.Underdamped(STEP, FRICTION, units="mean")

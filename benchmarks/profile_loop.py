@@ -2,7 +2,7 @@
 
     python benchmarks/profile_loop.py C [uniform | ewsg | paired] [steps]
 
-Prints the median time of each kernel times its number a step, the largest first, on one core. Kernels that run once a
+Prints the median time of each kernel times its number per step, the largest first, on one core. Kernels that run once a
 step belong to the loop; the profile also sees what comes before it.
 """
 
@@ -21,7 +21,7 @@ from tasks import TASKS
 
 
 def kernels(run: Callable[[], object], count: int) -> list[tuple[float, float, str]]:
-    """(microseconds a step, times a step, name) of the kernels of a run of `count` steps that has been compiled."""
+    """(microseconds per step, times per step, name) of the kernels of a run of `count` steps that has been compiled."""
     import jax
 
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def kernels(run: Callable[[], object], count: int) -> list[tuple[float, float, s
 def show(rows: list[tuple[float, float, str]]) -> None:
     """The largest kernels, a line each."""
     for microseconds, often, kernel in rows[:30]:
-        print(f"{microseconds:9.1f} µs a step  {often:5.1f} times  {kernel[:80]}")
+        print(f"{microseconds:9.1f} µs per step  {often:5.1f} times  {kernel[:80]}")
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ static inline void normals(stream *g, float *restrict x, float *restrict y)
     }
 }
 
-/* V(θ) = Σ ½‖θ − c_i‖² in the plane, one datum a step; chains is a multiple of LANES. */
+/* V(θ) = Σ ½‖θ − c_i‖² in the plane, one datum per step; chains is a multiple of LANES. */
 void gaussian(const float *centres, int n, int chains, int steps, float h, float gamma, int momentum, uint64_t seed,
               float *positions)
 {

@@ -212,7 +212,7 @@ def _vector(name: str, value: Any, dimension: int) -> Float[np.ndarray, " d"]:
 
 
 def _cholesky(cov: Float[np.ndarray, "d d"], name: str, remedy: str) -> Float[np.ndarray, "d d"]:
-    """L with L Lᵀ = cov; a cov that is singular up to rounding, in units of its own diagonal, is refused."""
+    """L with L Lᵀ = cov; InputError if cov is singular up to rounding, in units of its own diagonal."""
     scale = np.sqrt(np.maximum(np.diag(cov), 0.0))
     if np.all(scale > 0):
         correlation = cov / np.outer(scale, scale)

@@ -20,6 +20,10 @@ class UnknownOption(InputError, TypeError):
     """A keyword or the name of a choice that does not exist."""
 
 
+class MissingPackage(InputError, ImportError):
+    """A feature needs a package that is not installed; the message has the `pip` line of the extra that brings it."""
+
+
 class DataNotFound(InputError, FileNotFoundError):
     """A data set is not where it is looked for, and could not be fetched."""
 

@@ -9,13 +9,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from . import _random
+from ._core import ess
 from ._core.component import check_count, check_positive
 from ._core.types import Key, Position
 from ._engine import loop, progress as _progress
 from .diagnostics import flatten, moments
 from .kernels.full_data import blackjax, tempered, unchecked
 from .kernels.nuts import Tuned, starting_points, warm_up
-from .result.arviz import statistic
 from .target.target import Target
 
 _MOST_CHUNKS = 20
@@ -29,11 +29,11 @@ class Reference(NamedTuple):
         mean: the posterior mean over all scalars in the order of `jax.flatten_util.ravel_pytree`, float64.
         sd: the posterior standard deviations, likewise.
         cov: the posterior covariance, likewise.
-        ess: the smallest bulk effective sample size over the scalars (ArviZ).
+        ess: the smallest bulk effective sample size over the scalars.
         divergences: draws whose trajectory diverged; with more than a few the reference is not to be trusted.
         datum_gradients: gradients of one datum, all chains together, warm-up included: n for the start and
-            for each leapfrog step that BlackJAX reports. What a chain computes in vain while it waits for
-            another (they run in lock step) is not counted.
+            for each leapfrog step that BlackJAX reports. Wasted work of a chain that waits for slower
+            ones (they run in lock step) is not counted.
         seconds: wall-clock time, compilation included.
     """
 
@@ -70,7 +70,7 @@ def nuts(
 
     Step size and diagonal mass matrix are adapted per chain during warm-up (Stan's windows, acceptance 0.8).
     A leapfrog step costs n datum gradients. Parameters are float64 if `jax_enable_x64` is on, whatever `init`
-    is; in float32 a log density so large that its rounding shows in the energies (some 10^6 data) is refused.
+    is; in float32, a log density so large that its rounding shows in the energies (some 10^6 data) raises InputError.
 
     Args:
         target: the posterior.
@@ -109,7 +109,7 @@ def nuts(
         mean=mean,
         sd=np.sqrt(np.diag(cov)),
         cov=cov,
-        ess=float(np.min(statistic("ess", flatten(rows.position)))),
+        ess=float(np.min(ess.ess(flatten(rows.position)))),
         divergences=_total(rows.divergent),
         datum_gradients=evaluations * target.num_data,
         seconds=time.perf_counter() - began,

@@ -2,13 +2,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles import statistic
 from scipy import integrate
 
 import ewsg
 from ewsg import reference
 from ewsg.diagnostics import flatten
 from ewsg.errors import InputError
-from ewsg.result.arviz import statistic
 
 NOISE, PRIOR_SD = 0.5, 2.0
 

@@ -12,6 +12,8 @@ import ewsg
 from . import worlds
 
 PACKAGES = ("jax", "jaxlib", "equinox", "arviz", "blackjax", "numpy", "scikit-learn")
+EXTRAS = {"arviz": "arviz", "blackjax": "nuts", "scikit-learn": "cluster"}
+"""Packages that one can do without, and the extra of `ewsg` that installs each."""
 TOLERATED_MISMATCH = 1e-3
 ANOTHER_JAX = "pip install 'jax!=0.10.2' 'jaxlib!=0.10.2'"
 
@@ -72,6 +74,8 @@ def _python() -> Check:
 
 def _package(name: str) -> Check:
     version = _version(name)
+    if version is None and name in EXTRAS:
+        return Check(name, "warn", "not installed", f"only some features need it: pip install 'ewsg[{EXTRAS[name]}]'")
     if version is None:
         return Check(name, "fail", "not installed", f"pip install {name}")
     if version in worlds.EXCLUDED.get(name, ()):

@@ -7,6 +7,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from .._core.optional import require
 from ..errors import DataNotFound, InputError
 from .registry import File
 from .storage import find, is_gzip, keep, read, search_path, unpack
@@ -50,8 +51,7 @@ def _fetch(url: str) -> bytes:
 
     Not by `pooch.retrieve`, whose checksum would be that of the wrapper: publishers remake wrappers at will.
     """
-    import pooch
-
+    pooch = require("pooch", extra="data")
     _logger.info("downloading %s", url)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "download"
@@ -74,7 +74,7 @@ def _normalize(file: File, downloaded: bytes, url: str) -> bytes:
 def _reason(error: Exception) -> str:
     """Why a download failed, in few words; the whole story is the cause of the exception."""
     if isinstance(error, ImportError):
-        return "the package pooch is not installed"
+        return "the package pooch is not installed; pip install 'ewsg[data]' installs it"
     if isinstance(error, InputError):
         return "what is there is not the published file"
     text = str(error)

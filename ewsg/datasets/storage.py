@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-import platformdirs
 
 from .._core import atomic
+from .._core.optional import require
 from ..errors import DataNotFound, InputError
 from .registry import File
 
@@ -27,7 +27,7 @@ def data_folder() -> Path | None:
 
 def cache_folder() -> Path:
     """The user's cache: `data` below it has the layout of `$EWSG_DATA`, `parsed` holds binary copies."""
-    return Path(platformdirs.user_cache_dir("ewsg"))
+    return Path(require("platformdirs", extra="data").user_cache_dir("ewsg"))
 
 
 def search_path() -> list[Path]:
@@ -38,7 +38,7 @@ def search_path() -> list[Path]:
 
 
 def check_data_folder() -> None:
-    """Refuse an `$EWSG_DATA` that is not a folder: looking elsewhere in silence would hide a misspelling."""
+    """Raise DataNotFound if `$EWSG_DATA` is not a folder: silently looking elsewhere would hide a misspelling."""
     folder = data_folder()
     if folder is not None and not folder.is_dir():
         raise DataNotFound(

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from .. import _random
 from .._core.component import check_count
+from .._core.optional import require
 from .._core.settings import plain
 from .._core.types import Indices, Key, Position, Scalar
 from ..errors import InputError
@@ -165,10 +166,9 @@ def _floating_rows(target: Target) -> np.ndarray:
 
 def _cluster(features: np.ndarray, num_clusters: int, seed: int) -> np.ndarray:
     """The k-means label of each row."""
-    import threadpoolctl
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-
+    threadpoolctl = require("threadpoolctl", extra="cluster")
+    KMeans = require("sklearn.cluster", extra="cluster").KMeans
+    ConvergenceWarning = require("sklearn.exceptions", extra="cluster").ConvergenceWarning
     if features.dtype.kind not in "biuf" or not np.all(np.isfinite(features)):
         raise InputError("Clustered: features must be finite numbers: encode categories, drop or impute missing values")
     with threadpoolctl.threadpool_limits(1), warnings.catch_warnings():

@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Int
 
 from .._core import pytree
@@ -146,6 +145,7 @@ class Search(NamedTuple):
 @jax.jit
 def _find_mode(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> Search:
     """L-BFGS on V from `start`, until ∇V is small, rounding errors are all that is left to gain, or max_passes."""
+    import optax  # 0.3 s, which only those who search for a mode should pay
 
     @jax.custom_vjp
     def potential(position: Position) -> Scalar:

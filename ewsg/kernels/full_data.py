@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from .._core import pytree
 from .._core.component import check_positive
+from .._core.optional import require
 from .._core.types import Key, Position, Scalar
 from ..errors import InputError
 from ..integrators.base import Phase
@@ -27,9 +28,7 @@ _CHECKED_STARTS = 8
 
 def blackjax() -> Any:
     """BlackJAX, imported when it is needed."""
-    import blackjax
-
-    return blackjax
+    return require("blackjax", extra="nuts")
 
 
 @contextlib.contextmanager

@@ -8,18 +8,21 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from .. import diagnostics, models, recipes
+from .._core.optional import require
 from ..reference import Reference, nuts
 from ..result.run import Run
 from ..sampling import sample
 from ..target.target import Target
 from . import figures
 from .folder import RESULTS, Folder
+from .styles import style
 
 STEP_SIZE, FRICTION = 0.02, 10.0
 
@@ -34,8 +37,7 @@ class Outcome(NamedTuple):
 
 def problem() -> Target:
     """P(benign) from 30 standardised measurements and an intercept, coefficients N(0, 0.3²) a priori."""
-    from sklearn.datasets import load_breast_cancer
-
+    load_breast_cancer = require("sklearn.datasets", extra="lab").load_breast_cancer
     features, labels = (np.asarray(array) for array in load_breast_cancer(return_X_y=True))
     features = (features - features.mean(0)) / features.std(0)
     return models.logistic(models.with_intercept(features.astype(np.float32)), labels, prior_scale=0.3)
@@ -57,7 +59,7 @@ def main(out: str | Path = "ewsg-demo", seed: int = 0, quick: bool = False) -> d
     """Runs the demo and writes its table, figure and numbers to `out`.
 
     Args:
-        out: folder for the files; made if it does not exist, and refused if it holds something else.
+        out: folder for the files, created if it does not exist; InputError if it holds something else.
         seed: of every chain.
         quick: a tenth of the budget, to see that everything works.
     """
@@ -117,7 +119,7 @@ def _results(
 
 
 def _table(outcomes: list[Outcome], passes: int) -> Table:
-    title = f"\nPosterior error after {passes} data passes a chain, against NUTS"
+    title = f"\nPosterior error after {passes} data passes per chain, against NUTS"
     table = Table(title=title, box=None, title_justify="left", pad_edge=False)
     for column in ("method", "steps", "mean error", "sd ratio", "worst", "kinetic T", "seconds"):
         justify = "left" if column == "method" else "right"
@@ -130,10 +132,11 @@ def _table(outcomes: list[Outcome], passes: int) -> Table:
 
 
 def _explain(console: Console, reference: Reference, target: Target) -> None:
+    passes = reference.datum_gradients / target.num_data / len(jax.tree.leaves(reference.draws)[0])
     console.print(
         "\nmean error: root mean square over coefficients, in posterior sd. sd ratio: median over coefficients and the "
         "worst; 1 is right. kinetic T: 1 is right, above it subsampling heats the chain. All rows cost the same number "
-        f"of datum gradients; NUTS took {reference.datum_gradients / target.num_data / 4:,.0f} data passes a chain."
+        f"of datum gradients; NUTS took {passes:,.0f} data passes per chain."
     )
 
 
@@ -147,7 +150,7 @@ def _figure(reference: Reference, outcomes: list[Outcome], path: Path) -> None:
     with figures.drawing(path, columns=2) as (figure, (left, right)):
         left.hist(truth[:, shown], bins, density=True, color="0.85", label="NUTS (reference)")
         for i, outcome in enumerate(outcomes):
-            color, marker, line = figures.style(i)
+            color, marker, line = style(outcome.name)
             density, _ = np.histogram(draws[i][:, shown], bins, density=True)
             left.plot((bins[:-1] + bins[1:]) / 2, density, color=color, linestyle=line, linewidth=1.5)
             right.plot(np.sort(ratios[i]), marker=marker, color=color, linestyle=line, linewidth=0.8, markersize=4)

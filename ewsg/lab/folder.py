@@ -1,4 +1,4 @@
-"""The folder an experiment writes to: it refuses another experiment's, and remembers which parts are done."""
+"""The folder an experiment writes to: it belongs to that experiment alone, and remembers which parts are done."""
 
 import functools
 import hashlib
@@ -22,11 +22,11 @@ class Folder:
     """A folder that belongs to one experiment.
 
     Parts are appended to a file as they are finished; `part` returns a finished one without computing it again, so
-    that an interrupted experiment goes on where it stopped. A part belongs to the settings under which it was made.
+    that an interrupted experiment continues where it stopped. A part belongs to the settings under which it was made.
 
     Args:
-        path: made if it does not exist; refused, before anything is computed, if it holds something else or cannot be
-            written to.
+        path: created if it does not exist; raises InputError, before anything is computed, if it holds something else
+            or cannot be written to.
         experiment: whose results these are.
     """
 
@@ -87,7 +87,7 @@ class Folder:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse, before any work is done, a folder that cannot be made or written to; nothing is left behind."""
+    """Raise InputError if a folder cannot be created or written to; nothing is left behind."""
     parent = path.absolute().parent
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file: give a folder with --out")

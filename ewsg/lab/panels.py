@@ -1,4 +1,4 @@
-"""Line plots with error bands, one style a method; used by all experiments."""
+"""Line plots with error bands, one style per method; used by all experiments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import figures
+from .styles import style
 
 _LABEL_ROOM = 0.08
 _MOST_TICKS = 8
 
 
 class Curve(NamedTuple):
-    """A line, with the band that repeats leave open."""
+    """A line, with the band that the repeats span."""
 
     x: ArrayLike
     y: ArrayLike
@@ -26,7 +27,7 @@ class Panel(NamedTuple):
     """One pair of axes.
 
     Attributes:
-        curves: by the words of the legend; the order gives the style, so give all panels of a figure the same order.
+        curves: by the words of the legend, which give the style (`styles.py`).
         title: what is seen.
         xlabel: with the unit.
         ylabel: with the unit.
@@ -59,7 +60,7 @@ def draw(path: Path, panels: Sequence[Panel], width: float = 4.6, height: float 
 
 def _fill(axis: Any, panel: Panel) -> None:
     for number, (label, curve) in enumerate(panel.curves.items()):
-        color, marker, line = figures.style(number)
+        color, marker, line = style(label, number)
         if np.size(curve.x) == 0:
             continue
         every = max(1, np.size(curve.x) // 10)
@@ -83,7 +84,7 @@ def _fill(axis: Any, panel: Panel) -> None:
 
 
 def _labels(places: np.ndarray) -> list[str]:
-    """The numbers on a logarithmic axis, but for those that would touch the one before."""
+    """Tick labels of a logarithmic axis, without those that would touch the previous one."""
     room = _LABEL_ROOM * np.log(places[-1] / places[0])
     labels, last = [], -np.inf
     for value in places:

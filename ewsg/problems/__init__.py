@@ -41,9 +41,14 @@ def load(name: str) -> Problem:
     return _BUILDERS[name]()
 
 
-def answer(name: str) -> Answer:
-    """The reference answer of a problem: in closed form, or as NUTS found it once."""
-    return answers.read(name, load(name))
+def answer(name: str, problem: Problem | None = None) -> Answer:
+    """The reference answer of a problem: in closed form, or as NUTS found it once.
+
+    Args:
+        name: one of `names()`.
+        problem: what `load(name)` has returned, so that it need not be built again.
+    """
+    return answers.read(name, load(name) if problem is None else problem)
 
 
 __all__ = ["Answer", "Problem", "answer", "load", "names"]

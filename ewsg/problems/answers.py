@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..target.fingerprint import check_same_target, fingerprint
 from .base import Answer, Problem
 
-FOLDER = Path(__file__).parent / "answers"
+FOLDER = Path(__file__).parent / "answers_npz"
 
 
 def write(name: str, problem: Problem, answer: Answer) -> None:

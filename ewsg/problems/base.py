@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from .._core import pytree
+from .._core import ess, pytree
 from .._core.types import Position
 from ..diagnostics import flatten, moments
 from ..reference import nuts
@@ -101,11 +101,9 @@ class Problem:
 
 def _quality(draws: Position, divergences: int) -> dict[str, Any]:
     """What says whether the reference can be trusted."""
-    from ..result.arviz import statistic
-
     places = flatten(draws)
     return {
-        "smallest_ess": float(np.min(statistic("ess", places))),
-        "largest_rhat": float(np.max(statistic("rhat", places))),
+        "smallest_ess": float(np.min(ess.ess(places))),
+        "largest_rhat": float(np.max(ess.rhat(places))),
         "divergences": int(divergences),
     }

@@ -1,4 +1,4 @@
-"""The few calls into ArviZ, in its old (0.x) and new (1.x) forms."""
+"""Export to ArviZ, in its old (0.x) and new (1.x) forms."""
 
 import functools
 import warnings
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+
+from .._core.optional import require
 
 if TYPE_CHECKING:
     from .run import Run
@@ -15,27 +17,11 @@ if TYPE_CHECKING:
 def _arviz() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import arviz
-    return arviz
+        return require("arviz", extra="arviz")
 
 
 def _is_old() -> bool:
     return int(_arviz().__version__.split(".")[0]) < 1
-
-
-def statistic(name: str, array: np.ndarray, **options: Any) -> np.ndarray:
-    """ArviZ's `ess` or `rhat` for an array of shape (chain, draw, *parameters), one value a parameter."""
-    flat = np.asarray(array, np.float64).reshape(*array.shape[:2], -1)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        if _is_old():
-            az = _arviz()
-            result = getattr(az, name)(az.convert_to_dataset({"x": flat}), **options)["x"].values
-        else:
-            from arviz_stats.base import array_stats  # pyright: ignore[reportMissingImports]
-
-            result = getattr(array_stats, name)(flat, chain_axis=0, draw_axis=1, **options)
-    return np.asarray(result).reshape(array.shape[2:])
 
 
 def to_arviz(run: "Run") -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Parameters in the table."""
 SUSPECTS = 20
-"""Parameters beyond the table that ArviZ looks at too: those whose chains are farthest apart."""
+"""Parameters beyond the table whose exact R-hat is computed too: those whose chains are farthest apart."""
 _ENTRIES_PER_BLOCK = 2**18
 
 

@@ -1,13 +1,12 @@
-"""Have the chains mixed? ArviZ says so, parameter by parameter; a quick screen says which ones it has to look at."""
+"""Have the chains mixed? R-hat says so, parameter by parameter; a quick screen finds those it has to look at."""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from .arviz import statistic
+from .._core import ess as _ess
 
-_FEWEST_DRAWS = 4
 _ROUNDING = 1e-12
 Chains = Shaped[np.ndarray, "p chain draw"]
 Each = Float[np.ndarray, " p"]
@@ -21,22 +20,19 @@ class Mixing(NamedTuple):
 
 
 def mixing(values: Chains) -> Mixing:
-    """Bulk effective sample size, and rank-normalised split R-hat: ArviZ's, some milliseconds per parameter."""
-    number, chains, draws = values.shape
-    if chains == 0 or draws < _FEWEST_DRAWS:
-        return Mixing(np.full(number, np.nan), np.full(number, np.nan))
+    """Bulk effective sample size, and rank-normalised split R-hat: a millisecond or two per parameter."""
     last = np.moveaxis(values, 0, 2)
-    rhat = statistic("rhat", last)
-    return Mixing(statistic("ess", last), np.where(rhat > 1 / _ROUNDING, np.inf, rhat))
+    rhat = _ess.rhat(last)
+    return Mixing(_ess.ess(last), np.where(rhat > 1 / _ROUNDING, np.inf, rhat))
 
 
 def screen(values: Chains) -> Each:
     """The larger of the plain split R-hats of θ and of |θ − median|, of many parameters at once; NaN of few draws.
 
-    Without ArviZ's ranks: it orders parameters by how far apart the chains are in place and in spread.
+    Without ranks: it orders parameters by how far apart the chains are in place and in spread.
     """
     number, chains, draws = values.shape
-    if chains == 0 or draws < _FEWEST_DRAWS:
+    if chains == 0 or draws < _ess.FEWEST_DRAWS:
         return np.full(number, np.nan)
     half = draws // 2
     split = np.concatenate([values[..., :half], values[..., -half:]], axis=1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The paper's theorems as code, one a file: compute what each one claims on a posterior or a run of your own.
+"""The paper's theorems as code, one per file: compute what each one claims on a posterior or a run of your own.
 
 | file | what the paper says there |
 |---|---|
@@ -15,10 +15,11 @@ from .gradients import datum_gradients
 from .local import LocalTraces, ewsg_weights, first_order_change, local_covariance, local_traces, momentum_x
 from .mse import MseConstants, MseTerms, SquaredErrors, mse_terms, running_errors, squared_errors
 from .optimal import OptimalWeights, optimal_weights
-from .slope import Slope, fit_slope
+from .slope import Interval, Slope, fit_slope
 from .trace import MeanTrace, force_traces, mean_trace
 
 __all__ = [
+    "Interval",
     "LocalTraces",
     "MeanTrace",
     "MseConstants",

@@ -83,7 +83,7 @@ def local_covariance(target: Target, position: Position, weights: ArrayLike) -> 
     weights = np.asarray(weights, np.float64)
     normal = np.all(weights >= 0) and math.isclose(np.sum(weights), 1, rel_tol=1e-6)
     if weights.shape != (target.num_data,) or not normal:
-        raise InputError(f"weights must be {target.num_data} probabilities that sum to one, one a datum")
+        raise InputError(f"weights must be {target.num_data} probabilities that sum to one, one per datum")
     deviations = _deviations(datum_gradients(target, position), weights)
     return deviations.T @ (weights[:, None] * deviations)
 

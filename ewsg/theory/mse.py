@@ -202,7 +202,7 @@ def _fit(design: np.ndarray, mse: np.ndarray, covariance: np.ndarray) -> np.ndar
 
 
 def _check_design(rows: np.ndarray) -> None:
-    """Refuse observations that cannot tell the terms apart."""
+    """Raise InputError if the observations cannot tell the terms apart."""
     norms = np.linalg.norm(rows, axis=0)
     rows = rows[:, norms > 0] / norms[norms > 0]
     if len(rows) < rows.shape[1] or np.linalg.svd(rows, compute_uv=False)[-1] < _COLLINEAR:

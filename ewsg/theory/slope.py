@@ -1,5 +1,6 @@
 """The exponent of a power law, with its uncertainty: the orders in T and h that Theorem 3 predicts."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +10,22 @@ from scipy import stats
 from ..errors import InputError
 
 
-class Slope(NamedTuple):
-    """An exponent and its confidence interval."""
+class Interval(NamedTuple):
+    """An estimate and its confidence interval."""
 
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.value):
+            return "diverged" if self.value == math.inf else f"{self.value:g}"
+        spread = f" ({self.low:.3g} to {self.high:.3g})" if math.isfinite(self.low + self.high) else " (one repeat)"
+        return f"{self.value:.3g}{spread}"
+
+
+Slope = Interval
+"""The exponent of a power law: another name of `Interval`."""
 
 
 def fit_slope(
@@ -22,7 +33,7 @@ def fit_slope(
     y: ArrayLike,
     error: ArrayLike | None = None,
     confidence: float = 0.95,
-) -> Slope:
+) -> Interval:
     r"""Fits y ≈ c·x^s by weighted least squares of log y on log x.
 
     ŝ = argmin_s min_a Σ_i w_i (log y_i − a − s log x_i)²,   w_i = (y_i / error_i)²
@@ -63,7 +74,7 @@ def fit_slope(
     else:
         quantile, inflation = stats.norm.ppf(tail), max(1.0, ratio)
     half = float(quantile * np.sqrt(inflation * (solve @ covariance @ solve.T)[1, 1]))
-    return Slope(float(coefficients[1]), float(coefficients[1]) - half, float(coefficients[1]) + half)
+    return Interval(float(coefficients[1]), float(coefficients[1]) - half, float(coefficients[1]) + half)
 
 
 def as_covariance(error: ArrayLike, size: int) -> np.ndarray:

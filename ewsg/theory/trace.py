@@ -120,8 +120,8 @@ def _check_stateless(sampler: Sampler, positions: Position) -> None:
     state = jax.eval_shape(sampler.estimator.init, jax.random.key(0), sampler.target, first)
     if jax.tree.leaves(state):
         raise InputError(
-            f"{type(sampler.estimator).__name__} carries a state from step to step that draws do not hold: "
-            "its variance given the past cannot be had from them"
+            f"{type(sampler.estimator).__name__} carries a state from step to step that is not among the draws: "
+            "its conditional variance cannot be estimated from draws alone"
         )
 
 

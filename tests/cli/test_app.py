@@ -61,7 +61,7 @@ def test_demo_passes_its_options_on(run, demo):
 
 def test_bench_accuracy_passes_its_options_on(run, monkeypatch):
     main = mock.Mock()
-    monkeypatch.setitem(sys.modules, "ewsg.lab.accuracy.benchmark", SimpleNamespace(main=main))
+    monkeypatch.setitem(sys.modules, "ewsg.lab.accuracy.benchmark", SimpleNamespace(compare=main))
     assert (
         run("bench", "accuracy", "--problem", "pima", "--method", "SGHMC", "--seeds", "2", "--scale", "smoke")[0] == 0
     )

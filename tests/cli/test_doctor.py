@@ -98,10 +98,17 @@ def test_a_newer_python_is_a_warning(monkeypatch):
 
 
 def test_a_missing_package_fails(monkeypatch):
-    pretend_version(monkeypatch, "blackjax", None)
+    pretend_version(monkeypatch, "equinox", None)
     report = doctor.check()
     assert not report.ok
-    assert find(report, "blackjax").remedy == "pip install blackjax"
+    assert find(report, "equinox").remedy == "pip install equinox"
+
+
+def test_a_missing_extra_is_a_warning(monkeypatch):
+    pretend_version(monkeypatch, "blackjax", None)
+    report = doctor.check()
+    assert report.ok
+    assert "pip install 'ewsg[nuts]'" in find(report, "blackjax").remedy
 
 
 @pytest.mark.parametrize(("share", "status"), [(0.0, "ok"), (1e-4, "ok"), (2e-3, "fail"), (0.5, "fail")])

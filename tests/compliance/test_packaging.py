@@ -22,8 +22,15 @@ FILES = {"default": "constraints.txt", "oldest": "constraints-oldest.txt", "newe
 
 
 def requirements(extra: str = "") -> dict[str, Requirement]:
-    wanted = map(Requirement, PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"])
-    return {canonicalize_name(requirement.name): requirement for requirement in wanted}
+    """What the core or an extra needs, with the extras that an extra includes."""
+    found = {}
+    for requirement in map(Requirement, PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]):
+        if requirement.name == "ewsg":
+            for part in requirement.extras:
+                found |= requirements(part)
+        else:
+            found[canonicalize_name(requirement.name)] = requirement
+    return found
 
 
 def pins(world: str) -> dict[str, str]:
@@ -53,7 +60,7 @@ def test_every_direct_dependency_is_pinned_as_pyproject_allows(world):
 
 def test_the_oldest_world_is_at_the_lower_bounds():
     pinned = pins("oldest")
-    for name, requirement in requirements().items():
+    for name, requirement in (requirements() | requirements("all")).items():
         (bound,) = [one.version for one in requirement.specifier if one.operator == ">="]
         assert Requirement(f"{name}=={bound}").specifier.contains(pinned[name])
 
@@ -73,26 +80,45 @@ def test_the_releases_that_pyproject_excludes_are_those_that_doctor_refuses():
         assert refused == set(versions)
 
 
+def provided_by(module: str) -> set[str]:
+    package = module.split(".")[0]
+    return set(map(canonicalize_name, importlib.metadata.packages_distributions().get(package, [package])))
+
+
 def test_everything_imported_is_declared():
-    providers = importlib.metadata.packages_distributions()
-    imported = set()
+    """The core imports what it depends on; everything else goes through `require`, which names an extra that has it."""
+    imported, required = set(), set()
     for path in (ROOT / "ewsg").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                imported |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-                imported.add(node.module.split(".")[0])
-    third_party = imported - sys.stdlib_module_names - {"ewsg", "arviz_stats"}  # the latter is part of ArviZ 1.x
-    declared = {*requirements(), *requirements("flax")}
-    missing = [name for name in third_party if not declared & set(map(canonicalize_name, providers.get(name, [name])))]
-    assert missing == []
+            match node:
+                case ast.Import(names):
+                    imported |= {(path.parent.name, alias.name.split(".")[0]) for alias in names}
+                case ast.ImportFrom(module=str(module), level=0):
+                    imported.add((path.parent.name, module.split(".")[0]))
+                case ast.Call(ast.Name("require"), [ast.Constant(module)], [ast.keyword("extra", ast.Constant(extra))]):
+                    required.add((module, extra))
+    known = {*sys.stdlib_module_names, "ewsg"}
+    undeclared = {
+        (room, name) for room, name in imported if name not in known and not provided_by(name) & {*requirements()}
+    }
+    assert undeclared == {("cli", "typer"), ("cli", "platformdirs"), ("ewsg", "flax")}  # `cli.main` and modules check
+    assert len({extra for _, extra in required}) >= 5
+    assert [one for one in required if not provided_by(one[0]) & {*requirements(one[1])}] == []
+
+
+def test_the_core_is_what_sampling_needs_and_all_is_everything():
+    assert len(requirements()) == 8
+    for extra in PROJECT["optional-dependencies"].keys() - {"dev"}:
+        assert requirements(extra).keys() <= requirements("all").keys()
+        assert not requirements(extra).keys() & requirements().keys()
+    assert requirements("all").keys() < requirements("dev").keys()
 
 
 def test_what_the_wheel_must_hold_is_inside_the_package():
     """Hatch puts the whole folder into the wheel, but for what .gitignore names."""
     assert (ROOT / "ewsg" / "py.typed").is_file()
     assert "wheel" not in PYPROJECT["tool"]["hatch"]["build"]["targets"]
-    answers = {path.stem for path in (ROOT / "ewsg" / "problems" / "answers").glob("*.npz")}
+    answers = {path.stem for path in (ROOT / "ewsg" / "problems" / "answers_npz").glob("*.npz")}
     assert {"pima", "parkinsons", "poisson", "hierarchical", "network", "softmax", "skewed"} <= answers
 
 

@@ -38,7 +38,7 @@ def test_a_bias_stays_in_the_error():
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     out = tmp_path_factory.mktemp("bench")
-    results = benchmark.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
+    results = benchmark.compare(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
     return out, results
 
 
@@ -68,7 +68,7 @@ def test_table_figure_and_numbers_are_written(finished):
 def test_what_is_done_is_not_run_again(finished, monkeypatch):
     out, results = finished
     monkeypatch.setattr(benchmark, "sample", None)
-    again = benchmark.main(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
+    again = benchmark.compare(out, ["gaussian"], CHOSEN, num_seeds=1, scale="smoke", grid=(1.0, 2.0))
     assert again["rows"] == results["rows"]
 
 
@@ -83,7 +83,7 @@ def test_what_is_done_is_not_run_again(finished, monkeypatch):
 )
 def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, message):
     with pytest.raises(ewsg.errors.InputError, match=message):
-        benchmark.main(tmp_path / "out", **options)
+        benchmark.compare(tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 

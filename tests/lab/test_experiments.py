@@ -16,7 +16,7 @@ import ewsg
 from ewsg import cli
 from ewsg.errors import InputError
 from ewsg.lab import experiments, panels
-from ewsg.lab.experiments import experiment as base, report, reproduce
+from ewsg.lab.experiments import experiment as base, report, running
 from ewsg.lab.experiments.claims import Claim
 from ewsg.lab.experiments.gaussian import shared, time_averages
 
@@ -145,7 +145,7 @@ def test_all_of_them_and_the_report(tmp_path, monkeypatch, capsys):
         name: base.Experiment(name, "a fake", {scale: {"k": 1} for scale in base.SCALES}, run)
         for name in ("one", "two")
     }
-    for module in (reproduce, report):
+    for module in (running, report):
         monkeypatch.setattr(module, "EXPERIMENTS", fakes)
     assert ewsg_command("reproduce", "--all", "--scale", "smoke", "--out", str(tmp_path / "all")) == 0
     assert "reproduction.md" in capsys.readouterr().out

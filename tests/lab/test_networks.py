@@ -16,7 +16,7 @@ from ewsg import cli
 from ewsg._core import pytree
 from ewsg._engine import driver
 from ewsg.lab import experiments
-from ewsg.lab.experiments import claims, experiment, report, reproduce
+from ewsg.lab.experiments import claims, experiment, report, running
 from ewsg.lab.experiments.networks import cnn as bnn_cnn, index_chain, mlp as bnn_mlp, report as networks_report, shared
 from ewsg.lab.folder import Folder
 from ewsg.modules import parameters
@@ -199,13 +199,13 @@ def test_heavy_experiments_run_by_name_only(tmp_path, monkeypatch, capsys):
         "light": experiment.Experiment("light", "a fake", scales, run),
         "huge": experiment.Experiment("huge", "a fake", scales, run, heavy=True),
     }
-    for module in (reproduce, report):
+    for module in (running, report):
         monkeypatch.setattr(module, "EXPERIMENTS", fakes)
-    reproduce.reproduce_all("smoke", tmp_path / "all")
+    running.reproduce_all("smoke", tmp_path / "all")
     assert len(done) == 1
     assert "huge take hours" in capsys.readouterr().out.replace("takes", "take")
     assert "`huge`" not in (tmp_path / "all" / "reproduction.md").read_text()
-    reproduce.reproduce("huge", "smoke", tmp_path / "all" / "huge")
+    running.reproduce("huge", "smoke", tmp_path / "all" / "huge")
     assert "`huge`" in report.write(tmp_path / "all").read_text()
 
 

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles import statistic
 
 import ewsg
 from ewsg import prediction
 from ewsg.errors import InputError
 from ewsg.prediction import Prediction, predict, score
-from ewsg.result.arviz import statistic
 
 RNG = np.random.default_rng(0)
 INPUTS = RNG.normal(size=(23, 4)).astype(np.float32)

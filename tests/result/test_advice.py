@@ -6,11 +6,11 @@ import warnings
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from oracles import statistic
 
 import ewsg
 from ewsg.collect import Moments, MomentsSummary
 from ewsg.result import estimates
-from ewsg.result.arviz import statistic
 from ewsg.result.run import Run, RunCost
 
 COST = RunCost(1000, 0, 2.0, 1.0, 0.5)

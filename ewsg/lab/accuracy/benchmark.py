@@ -20,6 +20,7 @@ from ...sampling import sample
 from ..folder import Folder
 from .measures import measure
 from .methods import EVALUATED_TWICE, METHODS, Builder
+from .own import find, source
 from .report import draw, table
 
 EXPERIMENT = "bench accuracy"
@@ -29,7 +30,7 @@ SCALES = {"smoke": (16, 800), "laptop": (128, 4000)}
 """Chains (fewer where there are more than 32 parameters), and steps of a method with `data_per_step` data each."""
 
 
-def main(
+def compare(
     out: str | Path = "ewsg-accuracy",
     names: Sequence[str] = (),
     methods: Sequence[str] = (),
@@ -42,23 +43,22 @@ def main(
     Args:
         out: folder for the files.
         names: problems (`ewsg.problems.names()`); all by default.
-        methods: names of `METHODS`; all by default.
+        methods: names of `METHODS`, or one's own as `module:object`; all of `METHODS` by default.
         num_seeds: independent repeats; intervals come from them.
         scale: "smoke" or "laptop".
         grid: multiples of each problem's step size.
     """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    for name in methods:
-        if name not in METHODS:
-            raise unknown("method", name, METHODS)
     names = list(names) or list(problems.names())
-    chosen = {name: METHODS[name] for name in methods or METHODS}
+    chosen = {name: find(name) for name in methods or METHODS}
     for name in names:
         if name not in problems.names():
             raise unknown("problem", name, problems.names())
     folder = Folder(out, EXPERIMENT)
-    loaded = {name: (problems.load(name), problems.answer(name)) for name in names}
+    built = {name: problems.load(name) for name in names}
+    loaded = {name: (problem, problems.answer(name, problem)) for name, problem in built.items()}
+    own = {method: {"source": source(method)} if source(method) else {} for method in chosen}
     began = time.perf_counter()
     rows = []
     with progress.bar(len(names) * len(chosen) * len(grid) * num_seeds, None, "accuracy") as update:
@@ -73,7 +73,7 @@ def main(
                     "budget": steps * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1),
                 }
                 compute = functools.partial(_run, problem, answer, build, **settings)
-                numbers = folder.part(f"{name}/{method}", settings, compute)
+                numbers = folder.part(f"{name}/{method}", settings | own[method], compute)
                 rows.append({"problem": name, "method": method, "factor": factor, **settings, **numbers})
                 update(len(rows), f"{name}: {method}")
     results = {

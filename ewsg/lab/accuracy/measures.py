@@ -6,8 +6,8 @@ import jax
 import numpy as np
 
 from ... import diagnostics
+from ..._core import ess as _ess
 from ...problems import Answer, Problem
-from ...result.arviz import statistic
 from ...result.run import Run
 
 _KSD_DRAWS = 600
@@ -39,7 +39,7 @@ def measure(problem: Problem, answer: Answer, run: Run) -> dict[str, Any]:
     draws = run.good_draws()
     seen = diagnostics.flatten(problem.seen(draws))
     late = seen[:, seen.shape[1] // 2 :]
-    ess = np.asarray(statistic("ess", late))
+    ess = _ess.ess(late)
     dimension = seen.shape[2]
     curve = error_curve(seen, answer)
     kinetic = run.stats.get("kinetic_temperature")

@@ -1,4 +1,4 @@
-"""The methods that are compared: each takes the same number of data a step, the same step size and friction."""
+"""The methods that are compared: each takes the same number of data per step, the same step size and friction."""
 
 from collections.abc import Callable
 from typing import Any
@@ -79,9 +79,9 @@ METHODS: dict[str, Builder] = {
     "SVRG + paired": _refreshed(lambda b: Paired(b // 2)),
     "full gradient": _baoab(lambda b: Full()),
 }
-"""By name. EWSG and the paired rules take half the data twice, or in pairs: equal data a step.
+"""By name. EWSG and the paired rules take half the data twice, or in pairs: equal data per step.
 
-SGLD moves by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes n data a step, hence
+SGLD moves by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes n data per step, hence
 fewer steps. SVRG pays for its passes over the data out of the same budget.
 """
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import figures
+from ..styles import is_known, style
 
 SHOWN = (
     "full gradient",
@@ -21,7 +22,7 @@ SHOWN = (
     "paired, sequential",
     "control variate + paired",
 )
-"""Methods of the figure; the table has all of them."""
+"""Methods of the figure, beside one's own; the table has all of them."""
 
 
 class Cell(NamedTuple):
@@ -63,7 +64,7 @@ def best(candidates: list[Cell]) -> Cell:
 
 
 def table(results: dict[str, Any], console: Console) -> str:
-    """Prints the table of all problems, then one a problem; returns them as Markdown."""
+    """Prints the table of all problems, then one per problem; returns them as Markdown."""
     found = {problem: cells(results, problem) for problem in results["problems"]}
     text = ["# Accuracy at equal datum gradients", ""]
     titles = {
@@ -74,7 +75,7 @@ def table(results: dict[str, Any], console: Console) -> str:
         text += _show(title, *_overview(found, name), console)
     for problem, facts in results["problems"].items():
         title = (
-            f"{facts['title']}: {facts['data_per_step']} data a step, friction {facts['friction']:g}, common step "
+            f"{facts['title']}: {facts['data_per_step']} data per step, friction {facts['friction']:g}, common step "
             f"{facts['step_size']:g}"
         )
         text += _show(title, *_rows(found[problem]), console)
@@ -95,7 +96,7 @@ def _show(title: str, header: list[str], rows: list[list[str]], console: Console
 
 
 def _overview(found: dict[str, dict[str, list[Cell]]], name: str) -> tuple[list[str], list[list[str]]]:
-    """One row a method, one column a problem: the error at the best step, or the KL at the common one."""
+    """One row per method, one column per problem: the error at the best step, or the KL at the common one."""
     methods = dict.fromkeys(method for by_method in found.values() for method in by_method)
     rows = []
     for method in methods:
@@ -117,10 +118,10 @@ def _legend(results: dict[str, Any]) -> str:
         f"({', '.join(f'{factor:g}' for factor in results['grid'])} times the common one) where it is smallest. ESS: "
         "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
         f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
-        "methods start at the posterior mean, whose search is charged to none. Directional derivatives are no datum "
-        "gradients: the paired rules take one for each of their data besides, and `select` takes gradients of half "
-        "of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as our "
-        "composition evaluates their data twice."
+        "methods start at the posterior mean, whose search is charged to none. Directional derivatives are not counted "
+        "as datum gradients: the paired rules take one for each of their data besides, and `select` takes gradients of "
+        "half of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as "
+        "our composition evaluates their data twice."
     )
 
 
@@ -170,7 +171,10 @@ def _number(cell: Cell, name: str, form: str = "{:.2g}", spread: bool = False) -
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
-    """Error against cost, one panel a problem and one line a method, each at its best step."""
+    """Error against cost, one panel per problem and one line per method, each at its best step."""
+    ran = dict.fromkeys(row["method"] for row in results["rows"])
+    own = [method for method in ran if not is_known(method)]
+    looks = {method: style(method, own.index(method) if method in own else 0) for method in (*SHOWN, *own)}
     names = list(results["problems"])
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
@@ -179,11 +183,10 @@ def draw(results: dict[str, Any], path: Path) -> None:
         for panel, name in zip(panels, names, strict=False):
             methods = cells(results, name)
             facts = results["problems"][name]
-            for i, method in enumerate(SHOWN):
+            for method, (color, marker, line) in looks.items():
                 top = best(methods[method]) if method in methods else None
                 if top is None or not top.ok:
                     continue
-                color, marker, line = figures.style(i)
                 cost = np.mean([row["cost"] for row in top.rows], axis=0) / facts["num_data"]
                 error = np.mean([row["error"] for row in top.rows], axis=0)
                 panel.loglog(cost, error, color=color, marker=marker, linestyle=line, markersize=3.5, linewidth=1.2)
@@ -194,7 +197,6 @@ def draw(results: dict[str, Any], path: Path) -> None:
             panel.set_ylabel("error of one chain (posterior sd)")
         for panel in panels[len(names) :]:
             panel.set_axis_off()
-        for i, method in enumerate(SHOWN):
-            color, marker, line = figures.style(i)
+        for method, (color, marker, line) in looks.items():
             panels[0].plot([], [], color=color, marker=marker, linestyle=line, markersize=3.5, label=method)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize=8.5)

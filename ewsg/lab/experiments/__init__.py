@@ -1,6 +1,6 @@
-"""The paper's figures and tables, one experiment a file: `ewsg reproduce NAME`."""
+"""The paper's figures and tables, one experiment per file: `ewsg reproduce NAME`."""
 
 from .catalogue import EXPERIMENTS
-from .reproduce import reproduce, reproduce_all
+from .running import reproduce, reproduce_all
 
 __all__ = ["EXPERIMENTS", "reproduce", "reproduce_all"]

@@ -8,22 +8,10 @@ import numpy as np
 from rich.table import Table
 from scipy import stats
 
+from ...theory import Interval
+
 _CONFIDENCE = 0.95
 COLUMNS = ("claim", "paper", "ours", "holds")
-
-
-class Interval(NamedTuple):
-    """An estimate and its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        if not math.isfinite(self.value):
-            return "diverged" if self.value == math.inf else f"{self.value:g}"
-        spread = f" ({self.low:.3g} to {self.high:.3g})" if math.isfinite(self.low + self.high) else " (one repeat)"
-        return f"{self.value:.3g}{spread}"
 
 
 class Claim(NamedTuple):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +40,11 @@ class Outcome(NamedTuple):
     figures: dict[str, str]
     reading: list[str]
     tuning: dict[str, Any]
+
+
+def column(parts: Iterable[Mapping[str, Any]], read: Callable[[Any], float]) -> list[float | None]:
+    """One number of each part of `Work.sample`; None where its chains diverged."""
+    return [read(part["value"]) if part["value"] else None for part in parts]
 
 
 class Experiment(NamedTuple):
@@ -87,7 +92,8 @@ class Work:
         """What `measure` says of a run, None if its chains diverged; computed once for a name and its settings.
 
         Args:
-            name: of the part; with `method` and the options it stands for everything the result depends on.
+            name: cache key of the part; it must change whenever anything but `method` and the options changes,
+                such as the target.
             target: the posterior.
             method: the sampler.
             measure: from a run to anything JSON can hold; diverged chains have been left out.

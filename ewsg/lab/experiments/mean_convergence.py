@@ -111,7 +111,7 @@ def _claims(found: dict[str, Any], exact: dict[float, np.ndarray]) -> list[Claim
         claims.append(Claim(text, "yes", f"root mean square distance {away}", decide(away, high=_SAME)))
     for name in ("EWSG, M = 1", "paired (ours)"):
         values, errors = _distances(found[name], exact)
-        slope = Interval(*fit_slope(STEPS, values, errors))
+        slope = fit_slope(STEPS, values, errors)
         text = f"{name}: E θ differs from it by O(h^p), p at least 1 (within 0.2)"
         paper = "yes, p = 1" if name.startswith("EWSG") else "-"
         claims.append(Claim(text, paper, f"p = {slope}; {values[-1]:.2g} at h = {STEPS[-1]:g}", decide(slope, low=0.8)))

@@ -14,6 +14,7 @@ from ...result.run import Run
 from ...sampler import AbstractKernel
 from ...target.target import Target
 from .. import figures
+from ..styles import style
 from .claims import Claim, decide, difference, interval
 from .experiment import Experiment, Outcome, Work
 
@@ -135,7 +136,7 @@ def _claims(work: Work, found: dict[str, Any]) -> list[Claim]:
     mode, tight = interval(end[FLYMC_AT_MODE]), interval(end[FLYMC_TIGHT])
     return [
         Claim(
-            "FlyMC uses 10.9 % of the data an iteration (within 2 %)", "0.109", f"{used}", decide(used, 0.089, 0.129)
+            "FlyMC uses 10.9 % of the data per iteration (within 2 %)", "0.109", f"{used}", decide(used, 0.089, 0.129)
         ),
         Claim(
             f"FlyMC's autocorrelation at lag {lag} is still strong (above 0.3)", "yes", f"{slow}", decide(slow, low=0.3)
@@ -188,8 +189,8 @@ def _claims(work: Work, found: dict[str, Any]) -> list[Claim]:
 def _figure(work: Work, found: dict[str, Any]) -> None:
     with figures.drawing(work.figure("figure"), columns=3) as (figure, axes):
         left, middle, right = axes
-        for number, (name, row) in enumerate(found.items()):
-            color, marker, line = figures.style(number)
+        for name, row in found.items():
+            color, marker, line = style(name)
             value = row["value"]
             chains = np.array(value["autocorrelation"])
             look = {"color": color, "marker": marker, "markersize": 4}

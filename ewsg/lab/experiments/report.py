@@ -22,7 +22,7 @@ _GAPS = (
     ("App. E, overdamped step", "prints ∇V_I", "n∇V_I"),
     (
         "Alg. 2 with L = 1",
-        "would calibrate for ever and never integrate",
+        "would calibrate forever and never integrate",
         "calibrate, then integrate, in the same pass; the n gradients are counted",
     ),
     ("Alg. 2, covariance", "m₂ − m₁m₁ᵀ can lose positive semi-definiteness", "projected before use"),
@@ -84,8 +84,8 @@ def _introduction(found: dict[str, dict[str, Any]]) -> str:
         "R. Li, X. Wang, H. Zha and M. Tao, *Improving Sampling Accuracy of Stochastic Gradient MCMC Methods via "
         "Non-uniform Subsampling of Gradients* (arXiv 2002.08949). Scale: "
         f"{scales}; {seconds / 60:.0f} minutes of sampling and compiling; {versions}.\n\n"
-        "Every comparison is at equal datum gradients, but for FlyMC and Metropolis, which evaluate likelihoods and "
-        "run as long as the paper lets them. A claim holds, or does not, when the 95 % interval over independent "
+        "Every comparison is at equal datum gradients, except FlyMC and Metropolis, which evaluate likelihoods and "
+        "use the paper's own length. A claim holds, or does not, when the 95 % interval over independent "
         "repeats says so; otherwise it is undecided at this scale. Rows that say so rest on one run. Intervals are not "
         "corrected for the number of claims, so that a few will be wrong by chance; tolerances that a row names are "
         "ours. Of the paper's claims "

@@ -21,7 +21,7 @@ _THIN = 50
 
 
 class Setting(NamedTuple):
-    """A posterior, and the EWSG chain, one datum a minibatch, whose points are taken."""
+    """A posterior, and the EWSG chain, one datum per minibatch, whose points are taken."""
 
     title: str
     target: Target
@@ -75,7 +75,7 @@ def _settings() -> dict[str, Setting]:
         _PRINTED,
     )
     pima = problems.load("pima")
-    start = jnp.asarray(problems.answer("pima").start)
+    start = jnp.asarray(problems.answer("pima", pima).start)
     method = recipes.ewsg(1, _SMALL, pima.friction)
     return {"gaussian": gaussian, "pima": Setting(pima.title, pima.target, start, method, pima.friction, _SMALL)}
 

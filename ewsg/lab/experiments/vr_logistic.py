@@ -16,6 +16,7 @@ from ..panels import Curve, Panel, draw
 from .budget import snapshots
 from .claims import Claim, smaller
 from .experiment import Experiment, Outcome, Work
+from .logistic import log_likelihood
 
 FRICTION = 10.0
 PRIOR_SCALE = {"parkinsons": 1.0, "pima": 10**0.5}
@@ -155,7 +156,7 @@ def _measure(data: Data, paid: Mapping[float, int], groups: int) -> Callable[[Ru
 
 def log_likelihoods(draws: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The mean over rows of log p(y | x, θ), for every draw: shape (chain, draw)."""
-    return np.stack([-np.logaddexp(0, -(each @ rows.T)).mean(-1) for each in draws.astype(np.float64)])
+    return np.stack([log_likelihood(each, rows) for each in draws.astype(np.float64)])
 
 
 def _claims(name: str, found: dict[str, Any]) -> list[Claim]:
@@ -186,14 +187,14 @@ def _claims(name: str, found: dict[str, Any]) -> list[Claim]:
 
 
 def _errors(row: dict[str, Any], what: str, truth: float) -> list[float | None]:
-    """|error| at the common budget, one number a group; None if chains diverged."""
+    """|error| at the common budget, one number per group; None if chains diverged."""
     if row["value"] is None:
         return [None]
     return [abs(values[-1] - truth) for values in row["value"][what]]
 
 
 def _settled(row: dict[str, Any]) -> list[float | None]:
-    """Data passes after which the mean stays within 5 % of its whole way, one number a group."""
+    """Data passes after which the mean stays within 5 % of its whole way, one number per group."""
     if row["value"] is None:
         return [None]
     passes, found = row["value"]["passes"], []

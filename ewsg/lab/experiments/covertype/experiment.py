@@ -14,6 +14,7 @@ from ....recipes import Method
 from ....result.run import Run
 from ..budget import snapshots
 from ..experiment import Experiment, Outcome, Work
+from ..logistic import log_likelihood
 from . import data, report
 from .data import Rows
 
@@ -109,7 +110,7 @@ def _tune(work: Work, rows: Rows, name: str, units: str) -> dict[str, float | No
             f"{name}, tuning",
             rows.target,
             _method(name, h, units),
-            lambda run: float(report.log_likelihood(last(run), seen).mean()),
+            lambda run: float(log_likelihood(last_draws(run), seen).mean()),
             init=jnp.zeros(rows.train.shape[1]),
             seed=_TUNING_SEED,
             num_chains=work["tuning_chains"],
@@ -121,9 +122,9 @@ def _tune(work: Work, rows: Rows, name: str, units: str) -> dict[str, float | No
     return found
 
 
-def last(run: Run) -> np.ndarray:
+def last_draws(run: Run) -> np.ndarray:
     """The last draw of every good chain."""
-    return np.asarray(run.good_draws())[:, -1]
+    return np.asarray(run.good_draws())[:, -1].astype(np.float32)
 
 
 def _repeats(work: Work, rows: Rows, name: str, h: float, units: str) -> list[dict[str, Any]]:
@@ -141,7 +142,7 @@ def _run(work: Work, name: str, rows: Rows, method: Method, chains: int, seed: i
         end = draws[:, -1]
         return {
             **report.predict(end, rows.test),
-            "training_log_likelihood": float(report.log_likelihood(end, rows.train[:_TUNING_ROWS]).mean()),
+            "training_log_likelihood": float(log_likelihood(end, rows.train[:_TUNING_ROWS]).mean()),
             "curve": {"passes": list(curve), **{key: [c[key] for c in curve.values()] for key in curve[1.0]}},
             "mean": end.astype(np.float64).mean(0).tolist(),
             "sd": end.astype(np.float64).std(0, ddof=1).tolist(),
@@ -168,7 +169,7 @@ def _flymc(work: Work, rows: Rows, truth: dict[str, Any]) -> list[dict[str, Any]
 
     def measure(run: Run) -> dict[str, Any]:
         stats = {name: float(run.stats[name].mean()) for name in ("bright", "acceptance")}
-        return report.predict(last(run), rows.test) | stats
+        return report.predict(last_draws(run), rows.test) | stats
 
     options = {"num_chains": 1, "num_steps": steps, "discard": 0, "thin": max(1, steps // 50)}
     method = FlyMC(LogisticBound(mode), FLYMC_STEP, resample=BATCH)

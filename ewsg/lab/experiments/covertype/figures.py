@@ -7,10 +7,13 @@ import numpy as np
 
 from ... import figures
 from ...panels import Curve, Panel, draw, plain
+from ...styles import style
 from ..claims import interval
 
 _LOWEST, _HIGHEST = -1.0, -0.5
 _PUBLISHED = -0.525
+_FACES = {"printed": "white", "tuned": None}
+"""The inside of a marker: hollow for printed steps, in the method's colour for tuned ones."""
 
 Repeats = list[dict[str, Any]]
 
@@ -42,13 +45,16 @@ def errors(path: Path, numbers: dict[str, Any]) -> None:
             (axes[0], "mean_error", "error of the mean (posterior sd)", None),
             (axes[1], "sd_ratio", "posterior sd / reference sd", 1.0),
         ):
-            for number, kind in enumerate(("printed", "tuned")):
-                _points(axis, number, f"{kind} step", [_values(numbers[kind][name], key) for name in names])
+            for number, kind in enumerate(_FACES):
+                for place, name in enumerate(names):
+                    _point(axis, place + 0.2 * number - 0.1, name, kind, _values(numbers[kind][name], key))
             if right is not None:
                 axis.axhline(right, color="0.6", linewidth=1, label="right")
             axis.set_xticks(range(len(names)), [name.replace(" (ours)", "\n(ours)") for name in names])
             axis.set(ylabel=label, title="Mean" if right is None else "Standard deviation", yscale="log")
             plain(axis)
+        for kind, face in _FACES.items():
+            axes[1].plot([], [], "o", color="0.3", markerfacecolor=face, label=f"{kind} step")
         figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8.5)
 
 
@@ -58,18 +64,16 @@ def _values(repeats: Repeats, key: str) -> list[float]:
     return found if len(found) == len(repeats) else []
 
 
-def _points(axis: Any, number: int, label: str, columns: list[list[float]]) -> None:
-    """Means over repeats, with intervals that stay positive on a logarithmic axis."""
-    look = figures.style(number)
-    for k, values in enumerate(columns):
-        if not values:
-            continue
-        found = interval(values)
-        low, high = (number if np.isfinite(number) else found.value for number in (found.low, found.high))
-        bars = [[min(found.value - low, 0.9 * found.value)], [high - found.value]]
-        options = {"fmt": look.marker, "color": look.color, "capsize": 3, "markersize": 5}
-        axis.errorbar([k + 0.2 * number - 0.1], [found.value], yerr=bars, label=label, **options)
-        label = "_nolegend_"
+def _point(axis: Any, place: float, method: str, kind: str, values: list[float]) -> None:
+    """The mean over repeats, with an interval that stays positive on a logarithmic axis; nothing without values."""
+    if not values:
+        return
+    found = interval(values)
+    low, high = (bound if np.isfinite(bound) else found.value for bound in (found.low, found.high))
+    bars = [[min(found.value - low, 0.9 * found.value)], [high - found.value]]
+    color, marker, _ = style(method)
+    look = {"fmt": marker, "color": color, "markerfacecolor": _FACES[kind], "capsize": 3, "markersize": 5}
+    axis.errorbar([place], [found.value], yerr=bars, **look)
 
 
 def scalings(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -79,7 +83,7 @@ def scalings(path: Path, rows: list[dict[str, Any]]) -> None:
     with figures.drawing(path, columns=2, width=4.8) as (figure, axes):
         for axis, units in zip(axes, ("sum", "mean"), strict=True):
             for number, method in enumerate(methods):
-                color, marker, line = figures.style(number)
+                color, marker, line = style(method)
                 found = [row for row in rows if (row["method"], row["units"]) == (method, units)]
                 heights = [max(_LOWEST, row["value"]["log_likelihood"]) if row["value"] else _LOWEST for row in found]
                 places = [preparations.index(row["preparation"]) + 0.1 * (number - 1.5) for row in found]

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from ..claims import Claim, Interval, decide, difference, interval, ratio, smaller
-from ..experiment import Outcome, Work
+from ..experiment import Outcome, Work, column
 from . import figures
 
 ACCURACY = {"SGLD": 75.283, "pSGLD": 75.126, "SGHMC": 75.268, "EWSG": 75.306, "FlyMC": 75.199}
@@ -17,11 +17,6 @@ _TINY = 1e-30
 _UNITS = {"accuracy": "points", "log_likelihood": "nats"}
 
 Repeats = list[dict[str, Any]]
-
-
-def log_likelihood(draws: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The mean over rows of log p(y | x, θ), for each draw (leading axis)."""
-    return -np.logaddexp(0, -(rows @ draws.T.astype(np.float32))).mean(0)
 
 
 def predict(draws: np.ndarray, rows: np.ndarray) -> dict[str, float]:
@@ -50,7 +45,7 @@ def judged(repeats: Repeats, truth: dict[str, Any]) -> Repeats:
 
 def values(repeats: Repeats, key: str) -> list[float | None]:
     """A number of each repeat; None where chains diverged."""
-    return [row["value"][key] if row["value"] else None for row in repeats]
+    return column(repeats, lambda value: value[key])
 
 
 def seconds(repeats: Repeats) -> list[float]:
@@ -91,7 +86,7 @@ def outcome(work: Work, numbers: dict[str, Any], tuning: dict[str, Any]) -> Outc
             "single samples.",
             "FlyMC's data pass is read as n/50 iterations, counting only the data whose state is resampled; its true "
             "cost in likelihoods is in the numbers. It starts at the mode, the others at 0.",
-            "EWSG and paired take 100 data a step, the others 50: half as many steps at equal datum gradients.",
+            "EWSG and paired take 100 data per step, the others 50: half as many steps at equal datum gradients.",
             "Wall time is that of a chain when the chains of a run share the machine.",
         ],
         tuning=tuning,

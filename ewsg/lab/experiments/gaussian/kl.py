@@ -58,7 +58,7 @@ def _tune(work: Work) -> dict[str, dict[str, float | None]]:
         found[name] = {}
         for h in GRID:
             rows = [shared.kl_curve(work, f"{name}, tuning", build(h), first + k) for k in range(work["tuning_draws"])]
-            values = [value for value in shared.last(rows) if value is not None]
+            values = [value for value in shared.final_kl(rows) if value is not None]
             found[name][f"{h:g}"] = math.exp(np.mean(np.log(values))) if len(values) == len(rows) else None
     return found
 
@@ -68,9 +68,9 @@ def _best(found: dict[str, float | None]) -> float:
 
 
 def _claims(printed: dict[str, Any], tuned: dict[str, Any], best: dict[str, float]) -> list[Claim]:
-    kl = {name: shared.last(rows) for name, rows in printed.items()}
+    kl = {name: shared.final_kl(rows) for name, rows in printed.items()}
     time = {name: shared.settling(rows) for name, rows in printed.items()}
-    other = {name: shared.last(rows) for name, rows in tuned.items()}
+    other = {name: shared.final_kl(rows) for name, rows in tuned.items()}
     claims = [
         smaller(f"EWSG is more accurate than {name}", "yes (Fig. 1a)", kl["EWSG"], kl[name], "KL ratio")
         for name in ("SGHMC", "SGLD", "pSGLD")

@@ -18,7 +18,7 @@ def run(work: Work) -> Outcome:
     methods["paired (ours)"] = recipes.paired(1, STEP_SIZE, shared.FRICTION)
     draws = range(shared.FIRST_DRAW, shared.FIRST_DRAW + work["draws"])
     curves = shared.kl_curves(work, methods, draws)
-    kl = {name: shared.last(rows) for name, rows in curves.items()}
+    kl = {name: shared.final_kl(rows) for name, rows in curves.items()}
     time = ratio(shared.settling(curves[_label(1)]), shared.settling(curves[_label(0)]))
     claims = [
         Claim(

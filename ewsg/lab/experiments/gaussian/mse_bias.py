@@ -77,7 +77,7 @@ def _slope(rows: list[Spread]) -> tuple[Interval | None, int]:
         return None, len(kept)
     bias = np.array([rows[k].bias for k in kept])
     error = 2 * np.abs(bias) * [rows[k].bias_error for k in kept]
-    return Interval(*fit_slope([STEPS[k] for k in kept], bias**2, error)), len(kept)
+    return fit_slope([STEPS[k] for k in kept], bias**2, error), len(kept)
 
 
 EXPERIMENT = Experiment(

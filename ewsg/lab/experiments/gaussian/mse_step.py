@@ -83,7 +83,7 @@ def _slope(values: list[float], errors: list[float]) -> Interval | None:
     if len(kept) < 3:
         return None
     try:
-        return Interval(*fit_slope([STEPS[k] for k in kept], [values[k] for k in kept], [errors[k] for k in kept]))
+        return fit_slope([STEPS[k] for k in kept], [values[k] for k in kept], [errors[k] for k in kept])
     except InputError:
         return None
 

@@ -75,7 +75,7 @@ def _errors(work: Work, name: str, method: Any) -> dict[str, Any]:
 def _slope(rows: dict[str, Any]) -> Interval:
     late = np.array(rows["time"]) >= _FROM
     time, mse = np.array(rows["time"])[late], np.array(rows["mse"])[late]
-    return Interval(*fit_slope(time, mse, np.array(rows["covariance"])[np.ix_(late, late)]))
+    return fit_slope(time, mse, np.array(rows["covariance"])[np.ix_(late, late)])
 
 
 EXPERIMENT = Experiment(

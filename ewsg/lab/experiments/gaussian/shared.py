@@ -14,7 +14,7 @@ from ....target.target import Target
 from ...panels import Curve
 from ..budget import snapshots
 from ..claims import interval
-from ..experiment import Work
+from ..experiment import Work, column
 
 NUM_DATA = 50
 FRICTION = 10.0
@@ -79,14 +79,14 @@ def settled(passes: Sequence[float], kl: Sequence[float], noise: float) -> int:
     return int(passes[off[-1] + 1] if len(off) else passes[0])
 
 
-def last(rows: Sequence[dict[str, Any]]) -> list[float | None]:
-    """KL at the full budget, one number a draw; None where chains diverged."""
-    return [row["value"]["kl"][-1] if row["value"] else None for row in rows]
+def final_kl(rows: Sequence[dict[str, Any]]) -> list[float | None]:
+    """KL at the full budget, one number per draw of the centres; None where chains diverged."""
+    return column(rows, lambda value: value["kl"][-1])
 
 
 def settling(rows: Sequence[dict[str, Any]]) -> list[float | None]:
-    """Data passes until KL has settled, one number a draw."""
-    return [row["value"]["settled"] if row["value"] else None for row in rows]
+    """Data passes until KL has settled, one number per draw of the centres; None where chains diverged."""
+    return column(rows, lambda value: value["settled"])
 
 
 def as_curve(rows: Sequence[dict[str, Any]]) -> Curve:
@@ -103,8 +103,8 @@ def numbers(curves: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Any]:
     """What goes to results.json: KL at the end with its interval over draws, and the curves."""
     return {
         name: {
-            "kl": interval(last(rows))._asdict(),
-            "kl_of_each_draw": last(rows),
+            "kl": interval(final_kl(rows))._asdict(),
+            "kl_of_each_draw": final_kl(rows),
             "settled_after_passes": settling(rows),
             "failed_chains": [row["failed"] for row in rows],
             "steps": rows[0]["steps"],

@@ -43,7 +43,7 @@ def start(key: jax.Array) -> jax.Array:
 
 
 def methods(h: float) -> dict[str, Method]:
-    """One datum a draw, as in the paper; paired takes two, as EWSG with M = 1 does."""
+    """One datum per draw, as in the paper; paired takes two, as EWSG with M = 1 does."""
     return {
         "EWSG, M = 1": recipes.ewsg(1, h, FRICTION),
         "SGHMC": recipes.sghmc(1, h, FRICTION),
@@ -94,7 +94,7 @@ def stationary(h: float, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def uniform_bias(h: float) -> float:
-    """The exact bias of φ under SGHMC with one datum a step, as T → ∞."""
+    """The exact bias of φ under SGHMC with one datum per step, as T → ∞."""
     variances = data().astype(np.float64).var(0) * NUM_DATA**2
     return float(np.mean([stationary(h, noise)[1][0, 0] for noise in variances])) - EXACT
 

@@ -1,4 +1,4 @@
-"""`bnn-m`: is an index chain of length M worth its data? EWSG against SGHMC with b(M + 1) data a step (App., table)."""
+"""`bnn-m`: is an index chain of length M worth its data? EWSG against SGHMC with b(M + 1) data per step (App.)."""
 
 import dataclasses
 import math
@@ -10,7 +10,7 @@ from ...panels import Curve, Panel, draw
 from ..claims import Claim, decide, difference, interval
 from ..experiment import Experiment, Outcome, Work
 from . import shared
-from .report import percent, values
+from .report import percent, scores
 
 FRICTION = 0.1
 PRINTED = {
@@ -59,12 +59,12 @@ def run(work: Work) -> Outcome:
         },
         claims=[many, *rows, *_readings(other, sghmc)],
         figures={
-            "table": "Test error against data a step, mean and one standard deviation over repeats: EWSG with M + 1 "
+            "table": "Test error against data per step, mean and one standard deviation over repeats: EWSG with M + 1 "
             "minibatches of b, SGHMC with one minibatch of b(M + 1); T = 1."
         },
         reading=[
-            f"{work['epochs']} epochs are {work['epochs']} n datum gradients a chain: both sides of a cell take the "
-            "same number of steps with the same data a step.",
+            f"{work['epochs']} epochs are {work['epochs']} n datum gradients per chain: both sides of a cell take the "
+            "same number of steps with the same data per step.",
             "h = 10/(b(M + 1)) is read as a learning rate (h² in mean units). Read as h itself, 200 epochs at b(M + 1) "
             "= 5,000 are 2,400 steps of 0.002, 4.8 units of time at friction 0.1: the chain has hardly left its start, "
             "and the paper's 2.4 % is out of reach; both ends of the table are also run so.",
@@ -76,7 +76,7 @@ def run(work: Work) -> Outcome:
 
 
 def _repeats(
-    work: Work, here: shared.Problem, name: str, batch: int, number: int, mean: bool = False
+    work: Work, here: shared.NetworkProblem, name: str, batch: int, number: int, mean: bool = False
 ) -> dict[str, Any]:
     """`number` is M + 1 of EWSG, 1 for SGHMC."""
     rate = work["rate"] / (batch * number)
@@ -89,15 +89,15 @@ def _repeats(
 
 
 def _mean(found: dict[str, Any]) -> float:
-    return interval(values(found["repeats"], "error")).value
+    return interval(scores(found["repeats"], "error")).value
 
 
 def _cell(cell: tuple[int, int], ewsg: dict[str, Any], sghmc: dict[str, Any]) -> Claim:
     b, number = cell
-    one, other = (values(found["repeats"], "error") for found in (ewsg, sghmc))
+    one, other = (scores(found["repeats"], "error") for found in (ewsg, sghmc))
     ours = difference(one, other)
     printed = PRINTED[cell]
-    text = f"b = {b}, M + 1 = {number}: EWSG has a smaller test error than SGHMC with {b * number:,} data a step"
+    text = f"b = {b}, M + 1 = {number}: EWSG has a smaller test error than SGHMC with {b * number:,} data per step"
     won = "yes" if printed[0] < printed[1] else "no"
     shown = f"difference {ours} points; {percent(interval(one))} against {percent(interval(other))}"
     return Claim(text, f"{won}: {printed[0]} against {printed[1]} %", shown, decide(ours, high=0.0))
@@ -106,7 +106,7 @@ def _cell(cell: tuple[int, int], ewsg: dict[str, Any], sghmc: dict[str, Any]) ->
 def _readings(other: dict[int, Any], sghmc: dict[int, Any]) -> list[Claim]:
     claims = []
     for total in sorted(other):
-        ours = difference(*(values(found[total]["repeats"], "error") for found in (sghmc, other)))
+        ours = difference(*(scores(found[total]["repeats"], "error") for found in (sghmc, other)))
         text = f"not in the paper: SGHMC, b = {total:,}: h² = 10/b has a smaller test error than h = 10/b"
         claims.append(Claim(text, "-", f"difference {ours} points", decide(ours, high=0.0)))
     return claims
@@ -114,7 +114,7 @@ def _readings(other: dict[int, Any], sghmc: dict[int, Any]) -> list[Claim]:
 
 def _draw(work: Work, cells: list, ewsg: dict, sghmc: dict[int, Any]) -> None:
     def curve(found: dict[int, Any]) -> Curve:
-        rows = {total: values(row["repeats"], "error") for total, row in sorted(found.items())}
+        rows = {total: scores(row["repeats"], "error") for total, row in sorted(found.items())}
         good = {total: np.array(row, np.float64) for total, row in rows.items() if None not in row}
         mean = np.array([row.mean() for row in good.values()])
         sd = np.array([row.std(ddof=1) if len(row) > 1 else 0.0 for row in good.values()])
@@ -123,7 +123,7 @@ def _draw(work: Work, cells: list, ewsg: dict, sghmc: dict[int, Any]) -> None:
     curves = {"SGHMC": curve(sghmc)}
     for b in sorted({b for b, _ in cells}):
         curves[f"EWSG, b = {b}"] = curve({b * number: ewsg[b, number] for size, number in cells if size == b})
-    panel = Panel(curves, "Test error", "data a step, b(M + 1)", "wrong predictions (%)", "semilogx")
+    panel = Panel(curves, "Test error", "data per step, b(M + 1)", "wrong predictions (%)", "semilogx")
     draw(work.figure("table"), [panel])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import figures
 from ...panels import Curve, Panel, draw
+from ...styles import style
 from ..claims import Claim, Interval, decide, difference, interval
 from ..experiment import Outcome, Work
 from . import shared
@@ -15,6 +16,12 @@ from . import shared
 METHODS = ("SGLD", "pSGLD", "SGHMC", "CP-SGHMC", "EWSG", "paired (ours)")
 PRINTED_EPOCHS, _ENOUGH = 200, 0.5
 COLD_METHODS = ("SGHMC", "EWSG")
+_READINGS: dict[str, dict[str, Any]] = {
+    "one repeat": {"marker": "o"},
+    "all chains averaged": {"marker": "o", "markerfacecolor": "white"},
+    "paper": {"marker": "+", "markersize": 9},
+}
+"""Markers of the errors in the legend; in the figure they are the method's."""
 _SCORES = ("error", "log_likelihood", "calibration_error", "brier", "single_error")
 RULE = (
     "the printed ones, in mean units, times step_factor; SGLD's, 1e-7 and 2e-8 for the sum over the 60,000 training "
@@ -70,7 +77,7 @@ def compare(work: Work, architecture: Architecture) -> Outcome:
 
 
 def _at(
-    work: Work, here: shared.Problem, architecture: Architecture, temperature: float, names: Sequence[str]
+    work: Work, here: shared.NetworkProblem, architecture: Architecture, temperature: float, names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     rows = {}
     for name in names:
@@ -81,7 +88,7 @@ def _at(
     return rows
 
 
-def values(repeats: Repeats, key: str) -> list[float | None]:
+def scores(repeats: Repeats, key: str) -> list[float | None]:
     """A number of each repeat, errors in percent; None where chains diverged."""
     scale = 100 if "error" in key and key != "calibration_error" else 1
     return [None if row is None else scale * row[key] for row in repeats]
@@ -100,7 +107,7 @@ def percent(found: Interval) -> str:
 def _table(found: dict[str, Any]) -> dict[str, Any]:
     return {
         temperature: {
-            name: {key: interval(values(row["repeats"], key))._asdict() for key in _SCORES}
+            name: {key: interval(scores(row["repeats"], key))._asdict() for key in _SCORES}
             | {"training_error": interval(training(row["repeats"]))._asdict(), "all_chains": row["together"]}
             for name, row in rows.items()
         }
@@ -117,7 +124,7 @@ def _published(printed: Mapping[str, float], near: float, rows: dict[str, Any]) 
     for name, error in printed.items():
         if name not in rows:
             continue
-        ours = interval(values(rows[name]["repeats"], "error"))
+        ours = interval(scores(rows[name]["repeats"], "error"))
         text = f"{name}: test error of the table (within {near:g} points; T = 1)"
         claims.append(Claim(text, f"{error} %", percent(ours), decide(ours, error - near, error + near)))
     return claims
@@ -137,7 +144,7 @@ def _smaller(text: str, paper: str, pair: Sequence[list[float | None]], unit: st
 
 def _order(rows: dict[str, Any]) -> list[Claim]:
     claims = []
-    for what, column in (("test error", lambda r: values(r, "error")), ("training error", training)):
+    for what, column in (("test error", lambda r: scores(r, "error")), ("training error", training)):
         for other in (name for name in METHODS[:4] if name in rows):
             text = f"EWSG has a smaller {what} than {other} (T = 1)"
             pair = [column(rows[name]["repeats"]) for name in ("EWSG", other)]
@@ -157,15 +164,15 @@ def _beyond(found: dict[str, Any]) -> list[Claim]:
             if (one, key) == ("EWSG", "error") or one not in rows:
                 continue
             text = f"not in the paper: {one} has a smaller {words} than {other} (T = 1)"
-            pair = [values(rows[name]["repeats"], key) for name in (one, other)]
+            pair = [scores(rows[name]["repeats"], key) for name in (one, other)]
             claims.append(_smaller(text, "-", pair, unit))
     for temperature, colder in list(found.items())[1:]:
         for name, row in colder.items():
             text = f"not in the paper: {name} has a smaller test error at {temperature} than at T = 1"
-            pair = [values(side["repeats"], "error") for side in (row, rows[name])]
+            pair = [scores(side["repeats"], "error") for side in (row, rows[name])]
             claims.append(_smaller(text, "-", pair, "points"))
         text = f"not in the paper: EWSG has a smaller test error than SGHMC at {temperature}"
-        pair = [values(colder[name]["repeats"], "error") for name in ("EWSG", "SGHMC")]
+        pair = [scores(colder[name]["repeats"], "error") for name in ("EWSG", "SGHMC")]
         claims.append(_smaller(text, "-", pair, "points"))
     return claims
 
@@ -175,9 +182,9 @@ def _reading(work: Work) -> list[str]:
     return [
         "Step sizes and frictions are in mean units (for the mean of the gradients, at temperature T/n), in which the "
         "printed ones are stable; SGLD's printed step only moves the chain as one for the sum.",
-        f"{work['epochs']} epochs are {work['epochs']} n datum gradients a chain, n the training images: SGLD, pSGLD, "
-        f"SGHMC and CP-SGHMC take {work['batch']} a step; EWSG (M = 1: two minibatches) and paired (whose directional "
-        "derivatives come on top) take twice as many a step and half as many steps.",
+        f"{work['epochs']} epochs are {work['epochs']} n datum gradients per chain, n the training images: SGLD, "
+        f"pSGLD, SGHMC and CP-SGHMC take {work['batch']} per step; EWSG (M = 1: two minibatches) and paired (whose "
+        "directional derivatives come on top) take twice as many per step and half as many steps.",
         "Pixels are divided by their largest value; all weights and biases have the prior N(0, 1); chains start from "
         "Equinox's default initialisation, a different one each.",
         "A repeat is "
@@ -212,15 +219,17 @@ def _draw_errors(path: Path, printed: Mapping[str, float], found: dict[str, Any]
     with figures.drawing(path, width=6.4, height=0.9 + 0.36 * len(labels)) as (figure, axis):
         for place, (temperature, name) in enumerate(labels):
             row = found[temperature][name]
-            ours = interval(values(row["repeats"], "error"))
+            ours = interval(scores(row["repeats"], "error"))
+            color, marker, _ = style(name)
             if np.isfinite(ours.value):
                 spread = [[ours.value - ours.low], [ours.high - ours.value]] if np.isfinite(ours.low) else None
-                axis.errorbar(ours.value, place, xerr=spread, fmt="o", color="#0072b2", capsize=3, label="one repeat")
-                axis.plot(100 * row["together"]["error"], place, "^", color="#d95f02", label="all chains averaged")
+                axis.errorbar(ours.value, place, xerr=spread, fmt=marker, color=color, capsize=3)
+                axis.plot(100 * row["together"]["error"], place, marker, color=color, markerfacecolor="white")
             if name in printed and temperature == "T = 1":
-                axis.plot(printed[name], place, "x", color="#1b1b1b", label="paper")
+                axis.plot(printed[name], place, "+", color="0.3", markersize=9)
+        for label, look in _READINGS.items():
+            axis.plot([], [], linestyle="none", color="0.3", label=label, **look)
         axis.set(yticks=range(len(labels)), yticklabels=[f"{n}, {t}" for t, n in labels], xlabel="test error (%)")
         axis.invert_yaxis()
         axis.set_xlim(left=max(0.0, axis.get_xlim()[0]))
-        handles = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=8.5)
+        figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8.5)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .... import datasets, modules, prediction, recipes
+from ...._core.optional import require
 from ...._core.types import Position
 from ....recipes import Method
 from ....result.run import Run
@@ -35,8 +36,7 @@ class Images(NamedTuple):
 def load(name: str) -> Images:
     """MNIST, or the digits of scikit-learn: 1,797 images of 8 × 8 pixels, the last 297 of them for tests."""
     if name == "digits":
-        from sklearn.datasets import load_digits
-
+        load_digits = require("sklearn.datasets", extra="lab").load_digits
         found: Any = load_digits()
         pixels = (found.images / 16).astype(np.float32)
         labels = found.target.astype(np.int32)
@@ -74,7 +74,7 @@ def _relu() -> eqx.Module:
     return eqx.nn.Lambda(jax.nn.relu)
 
 
-class Problem(NamedTuple):
+class NetworkProblem(NamedTuple):
     """The posterior of a network, its logits as a function, its random start, and the images it is judged on."""
 
     target: Target
@@ -86,7 +86,7 @@ class Problem(NamedTuple):
     test_labels: np.ndarray
 
 
-def problem(work: Work) -> Problem:
+def problem(work: Work) -> NetworkProblem:
     """The network and images of the settings: "channels" makes it a convolutional one."""
     images = load(work["images"])
     side = images.train.shape[1]
@@ -99,7 +99,7 @@ def problem(work: Work) -> Problem:
     train, test = images.train.reshape(shape), images.test.reshape(shape)
     module = eqx.filter_jit(build)(jax.random.key(0))
     rows = work["curve_rows"]
-    return Problem(
+    return NetworkProblem(
         target=Target.from_module(module, modules.cross_entropy, (train, images.train_labels)),
         logits=modules.function_of(module),
         start=jax.jit(lambda key: modules.parameters(build(key))),
@@ -125,7 +125,7 @@ def method(name: str, batch: int, h: float, friction: float, temperature: float 
     return made._replace(integrator=dataclasses.replace(integrator, units="mean", temperature=temperature))
 
 
-def repeats(work: Work, here: Problem, name: str, how: Method) -> dict[str, Any]:
+def repeats(work: Work, here: NetworkProblem, name: str, how: Method) -> dict[str, Any]:
     """`repeats`: what became of each independent one, None if its chains diverged; `together`: of all chains of a run.
 
     At `paper` scale a repeat is a run of many chains, whose predictions are averaged; with one run it is a chain.
@@ -147,7 +147,7 @@ def _together(value: dict[str, Any]) -> dict[str, Any]:
     return value["together"] | {"single_error": single, "curve": curves.mean(0).tolist(), "passes": passes}
 
 
-def _run(work: Work, here: Problem, name: str, how: Method, seed: int) -> dict[str, Any] | None:
+def _run(work: Work, here: NetworkProblem, name: str, how: Method, seed: int) -> dict[str, Any] | None:
     """All chains of one run: training error of single samples on the way, scores of averages over the last samples."""
     cost = int(how.estimator.cost(here.target.num_data).datum_gradients)
     steps = round(work["epochs"] * here.target.num_data) // cost
@@ -186,7 +186,7 @@ def _run(work: Work, here: Problem, name: str, how: Method, seed: int) -> dict[s
     return part["value"]
 
 
-def _curves(here: Problem, draws: Position) -> list[list[float]]:
+def _curves(here: NetworkProblem, draws: Position) -> list[list[float]]:
     """The share of wrong predictions of every single sample on training rows, chain by chain."""
 
     def error(chain: int, k: int) -> float:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ...errors import unknown
 from ..folder import Folder, check_writable
-from . import claims
+from . import claims, report
 from .catalogue import EXPERIMENTS
 from .experiment import SCALES, Experiment, Work
 
@@ -31,7 +31,7 @@ def reproduce(name: str, scale: str = "laptop", out: str | Path | None = None) -
     Args:
         name: one of `EXPERIMENTS`.
         scale: "smoke" (seconds), "laptop" (minutes on two cores) or "paper" (the paper's budget).
-        out: folder for the files, `ewsg-NAME` by default; refused if it holds something else.
+        out: folder for the files, `ewsg-NAME` by default; InputError if it holds something else.
     """
     experiment = find(name)
     _check_scale(scale)
@@ -69,8 +69,6 @@ def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") 
 
     Experiments that take hours are left out; the report has them if they were run, by name, into this folder.
     """
-    from . import report
-
     _check_scale(scale)
     out = Path(out)
     check_writable(out)

@@ -1,0 +1,26 @@
+"""Third-party packages that only some features need: the extras of pyproject.toml."""
+
+import importlib
+from typing import Any
+
+from ..errors import MissingPackage
+
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def require(module: str, *, extra: str) -> Any:
+    """Import a third-party module, or raise `MissingPackage` with the line that installs it.
+
+    Args:
+        module: its name, with dots for a submodule.
+        extra: the extra of `ewsg` that brings its package along.
+    """
+    package = module.split(".")[0]
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != package:  # it is installed, and one of its own imports failed
+            raise
+        name = _DISTRIBUTIONS.get(package, package)
+        message = f"this needs the package {name}, which is not installed: pip install 'ewsg[{extra}]'"
+        raise MissingPackage(message) from None
