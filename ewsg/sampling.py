@@ -16,8 +16,8 @@ from ._core import process, pytree
 from ._core.component import check_count, check_positive, describe, rebuild
 from ._core.types import Position
 from ._engine import loop, placement, start as _start, state
-from ._engine.draws import Plan
 from ._engine.driver import drive
+from ._engine.plan import Plan, check_length, check_plan, check_total, count_steps, make_plan
 from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, unknown
 from .estimators import AbstractEstimator
@@ -92,8 +92,8 @@ def sample(
         estimator, integrator = estimator
     process.check()
     check_parts(target, estimator, integrator)
-    _start.check_length(num_steps, data_passes)
-    _start.check_plan(discard, thin)
+    check_length(num_steps, data_passes)
+    check_plan(discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
     placement.mesh(num_chains, devices)
@@ -109,7 +109,7 @@ def sample(
 
     sampler = compose(target, estimator, integrator)
     draw_bytes = num_chains * pytree.num_bytes(jax.eval_shape(collector.row, first))
-    plan = _start.make_plan(_start.count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
+    plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
     sampler.check(positions)
     settings = {
         "estimator": describe(estimator),
@@ -171,7 +171,7 @@ def resume(
         devices: as in `sample`.
     """
     process.check()
-    _start.check_length(num_steps, data_passes)
+    check_length(num_steps, data_passes)
     if save_to is not None:
         storage.check_writable(save_to)
     old = storage.read(path, like)
@@ -194,12 +194,12 @@ def _total_steps(
     """The length of a resumed run, from its start."""
     done = settings["num_steps"]
     if num_steps is not None or data_passes is not None:
-        total = done + _start.count_steps(sampler, num_steps, data_passes, resumed=True)
+        total = done + count_steps(sampler, num_steps, data_passes, resumed=True)
     else:
         total = settings.get("planned_steps", done)
     if total <= done:
         raise InputError("the saved run is complete: give num_steps= or data_passes=, how much further to go")
-    _start.check_total(total)
+    check_total(total)
     return total
 
 

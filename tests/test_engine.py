@@ -12,7 +12,8 @@ from conftest import gaussian_log_likelihood
 
 import ewsg
 from ewsg import _random
-from ewsg._engine import driver, interrupt, start
+from ewsg._engine import driver, interrupt
+from ewsg._engine.plan import make_plan
 from ewsg.errors import InputError
 from ewsg.estimators.base import AbstractMinibatch
 
@@ -111,7 +112,7 @@ def test_versions_name_the_library_itself(gaussian):
 def test_default_thinning_bounds_what_is_kept():
     """1,000 draws; of a network whose draw takes 10 MiB, 102; of one that takes 1 GiB, 10."""
     for draw_bytes, kept in ((100, 1000), (10 * 2**20, 102), (2**30, 10)):
-        plan = start.make_plan(1_000_000, 0.5, None, draw_bytes)
+        plan = make_plan(1_000_000, 0.5, None, draw_bytes)
         assert plan.num_draws == pytest.approx(kept, rel=0.01)
 
 
@@ -257,7 +258,7 @@ def signal_after(monkeypatch):
                 os.kill(os.getpid(), number)
             return 3
 
-        monkeypatch.setattr(driver, "_next_quota", quota)
+        monkeypatch.setattr(driver, "next_quota", quota)
 
     return arrange
 

@@ -1,8 +1,8 @@
-"""What a run is to keep, and the host's copy of what it has kept so far."""
+"""The host's buffer of kept draws."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,34 +11,9 @@ from .._core import memory, pytree
 from ..collect import AbstractCollector
 from ..result.run import Checkpoint, Run, RunCost
 from . import loop, state
+from .plan import Plan, draws_per_call
 
-_CHUNK_BYTES = 16 * 2**20
-_CHUNK_DRAWS = 4096
 _LIVE = {"kinetic_temperature": "T_kin", "configurational_temperature": "T_conf", "acceptance": "accept"}
-
-
-class Plan(NamedTuple):
-    """Which steps are taken and which of them are kept: every `thin`-th after the first `discard`."""
-
-    num_steps: int
-    discard: int
-    thin: int
-
-    @property
-    def num_draws(self) -> int:
-        """How many draws a chain keeps."""
-        return max(0, self.num_steps - self.discard) // self.thin
-
-
-def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tuple[int, int, bool]:
-    """(steps to the first draw, draws, whether that draw is not due yet) of the next call."""
-    if done < plan.discard:
-        return min(quota, min(plan.discard, plan.num_steps) - done), 1, True
-    to_draw = plan.thin - since
-    left = (plan.num_steps - done - to_draw) // plan.thin + 1
-    if quota < to_draw or left < 1:
-        return min(quota, plan.num_steps - done), 1, True
-    return to_draw, max(1, min(1 + (quota - to_draw) // plan.thin, room, left)), False
 
 
 class Record:
@@ -53,7 +28,7 @@ class Record:
             f"keeping {plan.num_draws:,} draws",
             "raise thin=, or keep less of each draw with collect=",
         )
-        self.room = max(1, min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_DRAWS))
+        self.room = draws_per_call(row_bytes)
         self._host = jax.tree.map(
             lambda leaf: np.empty((leaf.shape[1], plan.num_draws, *leaf.shape[2:]), leaf.dtype), row
         )

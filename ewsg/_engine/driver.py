@@ -16,9 +16,9 @@ from ..result.failure import likely_cause
 from ..result.run import Checkpoint, Run
 from ..sampler import AbstractSampler
 from . import interrupt, loop, placement, progress as _progress, state
-from .draws import Plan, Record, next_chunk
+from .draws import Record
+from .plan import FIRST_QUOTA, Plan, next_chunk, next_quota
 
-_CHUNK_SECONDS, _FEW_SECONDS, _FEW_STEPS = 1.0, 3.0, 8
 _AUTOSAVE_SECONDS, _AUTOSAVE_SHARE = 60.0, 20
 _LARGE_DATUM = 64 * 2**10
 
@@ -40,10 +40,10 @@ def drive(
         _progress.bar(plan.num_steps, progress) as update,
     ):
         chains.compile()
-        quota = _FEW_STEPS
+        quota = FIRST_QUOTA
         while chains.done < plan.num_steps and not stop():
             taken, seconds = chains.advance(quota)
-            quota = _next_quota(taken, seconds, quota)
+            quota = next_quota(taken, seconds, quota)
             update(chains.done, f"{taken / seconds:,.0f} steps/s  {chains.live}")
             saver.now_and_then(chains.snapshot)
         run = chains.snapshot()
@@ -150,14 +150,3 @@ class _Saver:
                 RuntimeWarning,
                 stacklevel=4,
             )
-
-
-def _next_quota(taken: int, seconds: float, quota: int) -> int:
-    """How many steps the next call takes: about a second's worth, approached from below.
-
-    A call also has to ask the system for its memory. Where steps are slow, that of a large network takes as long as one
-    of them, so that a few are taken together as long as an interrupt need not wait for more than three seconds.
-    """
-    rate = taken / max(seconds, 1e-6)
-    wanted = max(1, int(_CHUNK_SECONDS * rate), min(_FEW_STEPS, int(_FEW_SECONDS * rate)))
-    return min(wanted, 16 * max(quota, taken), 2**30)

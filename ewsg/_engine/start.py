@@ -1,4 +1,4 @@
-"""How a run begins: its length, its key, and its checked starting points."""
+"""How a run begins: its key, and its checked starting points."""
 
 import functools
 from typing import Any
@@ -10,84 +10,15 @@ from jaxtyping import Array
 
 from .. import _random
 from .._core import memory, pytree
-from .._core.component import check_choice, check_count, check_positive
+from .._core.component import check_choice
 from .._core.types import Indices, Position
 from ..errors import InputError, first_line
-from ..sampler import AbstractSampler
 from ..target.target import Target, check_start
-from .draws import Plan
 
-_DEFAULT_STEPS = 2_000
-_DEFAULT_DRAWS, _FEWEST_DRAWS = 1_000, 10
-_DEFAULT_BYTES = 2**30
-_MOST_STEPS = 2**31 - 1
 _MOST_SEED = 2**64 - 1
 _CHECKED_VALUES = 4_000_000
 _CHECKED_BYTES = 4 * 2**30
 _WORKING_COPIES = 3
-
-
-def count_steps(
-    sampler: AbstractSampler, num_steps: int | None, data_passes: float | None, *, resumed: bool = False
-) -> int:
-    """The length of a run, or of its continuation, from whichever of the two the caller gave."""
-    if data_passes is not None:
-        check_positive("sample", "data_passes", data_passes)
-        budget = round(float(data_passes) * sampler.target.num_data)
-        paid = int(sampler.preparation_cost().datum_gradients) if resumed else 0
-        num_steps = sampler.num_steps(budget + paid)
-        if num_steps < 1:
-            raise InputError(f"data_passes={data_passes} pays for no step: raise it, or take a smaller batch")
-    num_steps = _DEFAULT_STEPS if num_steps is None else num_steps
-    check_count("sample", "num_steps", num_steps, 1)
-    return int(num_steps)
-
-
-def check_length(num_steps: int | None, data_passes: float | None) -> None:
-    """Refuse a length given twice, or one that is no number, before anything is prepared for it."""
-    if num_steps is not None and data_passes is not None:
-        raise InputError("give num_steps= or data_passes=, not both: each fixes the length of the run")
-    if num_steps is not None:
-        check_count("sample", "num_steps", num_steps, 1)
-    if data_passes is not None:
-        check_positive("sample", "data_passes", data_passes)
-
-
-def check_total(num_steps: int) -> None:
-    """Refuse more steps than a run can count."""
-    if num_steps > _MOST_STEPS:
-        raise InputError(
-            f"{num_steps:,} steps are more than the {_MOST_STEPS:,} that a run can count: take fewer, or start a "
-            "new run from the last draws of this one, with another seed"
-        )
-
-
-def check_plan(discard: float | int, thin: int | None) -> None:
-    """Refuse what cannot say which steps are kept, whatever the length of the run."""
-    if isinstance(discard, float | np.floating):
-        if not 0 <= discard < 1:
-            raise InputError(f"discard={discard} must be a share from 0.0 to below 1.0, or a whole number of steps")
-    else:
-        check_count("sample", "discard", discard, 0)
-    if thin is not None:
-        check_count("sample", "thin", thin, 1)
-
-
-def make_plan(num_steps: int, discard: float | int, thin: int | None, draw_bytes: int) -> Plan:
-    """Which steps are kept, from what the caller gave; `draw_bytes` is what one draw of all chains takes.
-
-    Without `thin`, about 1,000 draws are kept; fewer, but at least 10, if these would take more than 1 GiB.
-    """
-    check_total(num_steps)
-    discard = int(discard * num_steps) if isinstance(discard, float | np.floating) else int(discard)
-    if discard >= num_steps:
-        raise InputError(f"discard={discard} throws away all of the {num_steps} steps: discard fewer, or run longer")
-    if thin is None:
-        wanted = max(_FEWEST_DRAWS, min(_DEFAULT_DRAWS, _DEFAULT_BYTES // max(1, draw_bytes)))
-        thin = max(1, (num_steps - discard) // wanted)
-    if thin > num_steps - discard:
-        raise InputError(f"thin={thin} keeps no draw of the {num_steps - discard} steps after discard: lower it")
-    return Plan(num_steps, discard, int(thin))
 
 
 def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
