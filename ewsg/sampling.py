@@ -1,5 +1,7 @@
 """`ewsg.sample` and `ewsg.resume`: everything is checked, then the run is driven to its end."""
 
+import dataclasses
+import functools
 import importlib.metadata
 import inspect
 import os
@@ -15,16 +17,20 @@ from . import _random
 from ._core import process, pytree
 from ._core.component import check_count, check_positive, describe, rebuild
 from ._core.types import Position
-from ._engine import loop, placement, start as _start, state
-from ._engine.driver import drive
+from ._engine import interrupt, loop, placement, start as _start
+from ._engine.draws import Kept
+from ._engine.driver import Driver, Snapshot
 from ._engine.plan import Plan, check_length, check_plan, check_total, count_steps, make_plan
+from ._engine.state import Checkpoint, Limits
 from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, unknown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .recipes import Method
 from .result import storage
-from .result.run import Checkpoint, Run, RunCost
+from .result.autosave import Autosave
+from .result.failure import likely_cause
+from .result.run import Run, RunCost
 from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
 from .target.fingerprint import check_same_target, fingerprint
 from .target.target import Target
@@ -128,16 +134,13 @@ def sample(
     clock = time.perf_counter()
     _start.check_chains(jax.eval_shape(loop.start, sampler, collector, keys, positions), num_chains)
     carry = jax.block_until_ready(loop.start(sampler, collector, keys, positions))
-    before = Run(
-        draws=None,
-        stats={},
-        status=np.full(num_chains, "ok"),
-        cost=RunCost(compile_seconds=time.perf_counter() - clock),
-        settings=settings,
-        checkpoint=Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan)),
-        fingerprint=fingerprint(target, first),
+    cost = RunCost(compile_seconds=time.perf_counter() - clock)
+    checkpoint = Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan))
+    driver = Driver(sampler, collector, plan, checkpoint, devices=devices)
+    make_run = functools.partial(
+        Run.of, sampler=sampler, settings=settings, fingerprint=fingerprint(target, first), earlier=cost
     )
-    return drive(sampler, collector, plan, before, progress, save_to, devices)
+    return _complete(driver, make_run, sampler, progress, save_to)
 
 
 def resume(
@@ -185,7 +188,31 @@ def resume(
     sampler = compose(target, estimator, integrator)
     total = _total_steps(sampler, settings, num_steps, data_passes)
     plan = Plan(total, settings["discard"], settings["thin"])
-    return drive(sampler, collector, plan, old.restored(sampler, collector), progress, save_to, devices)
+    restored = old.restored(sampler, collector)
+    assert isinstance(restored.checkpoint, Checkpoint)
+    driver = Driver(sampler, collector, plan, restored.checkpoint, Kept(restored.draws, restored.stats), devices)
+    make_run = functools.partial(
+        Run.of, sampler=sampler, settings=settings, fingerprint=restored.fingerprint, earlier=restored.cost
+    )
+    return _complete(driver, make_run, sampler, progress, save_to)
+
+
+def _complete(
+    driver: Driver,
+    make_run: Callable[[Snapshot], Run],
+    sampler: AbstractSampler,
+    progress: bool | None,
+    save_to: str | os.PathLike | None,
+) -> Run:
+    """Drives the chains to the end of their plan, or to the first Ctrl-C or SIGTERM, and saves the run."""
+    saver = Autosave(save_to)
+    with interrupt.deferred(terminate=save_to is not None) as stop:
+        run = make_run(driver.run(stop, progress, lambda: saver.if_due(lambda: make_run(driver.snapshot()))))
+        if not run.ok.all():
+            cause = likely_cause(sampler, run.fingerprint["position"])
+            run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
+        saver.save(run)
+    return run
 
 
 def _total_steps(
@@ -203,10 +230,10 @@ def _total_steps(
     return total
 
 
-def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> state.Limits:
+def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> Limits:
     size = max(1.0, *(float(np.max(np.abs(np.asarray(leaf, np.float64)))) for leaf in jax.tree.leaves(start)))
     largest = float(np.finfo(np.float32).max)
-    return state.Limits(
+    return Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
         temperature=np.array(min(_HOT * float(sampler.temperature), largest), np.float32),
         probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),

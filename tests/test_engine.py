@@ -16,6 +16,7 @@ from ewsg._engine import driver, interrupt
 from ewsg._engine.plan import make_plan
 from ewsg.errors import InputError
 from ewsg.estimators.base import AbstractMinibatch
+from ewsg.result import autosave
 
 METHOD = ewsg.Uniform(4), ewsg.Underdamped(step_size=0.01, friction=5.0)
 
@@ -356,9 +357,9 @@ def test_slow_saves_are_rare(monkeypatch):
             saves.append(now[0])
             now[0] += 10.0
 
-    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
-    saver = driver._Saver("run.npz")
+    monkeypatch.setattr(autosave.time, "perf_counter", lambda: now[0])
+    saver = autosave.Autosave("run.npz")
     while now[0] < 600:
         now[0] += 1
-        saver.now_and_then(SlowRun)
+        saver.if_due(SlowRun)
     assert saves == [60, 270, 480]

@@ -1,8 +1,9 @@
-"""What the loop carries: chains and the records kept of them, keys, limits, and how all are shared out over devices."""
+"""The state that the loop carries, and its layout: vmap axes, and sharding over devices."""
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import jax
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int
 
@@ -10,6 +11,8 @@ from .._core.accumulate import Compensated, Counts
 from .._core.types import HostOrDevice, Key, Position
 from ..sampler import SamplerState
 from .placement import AXIS
+
+Tree = TypeVar("Tree")
 
 
 class Status(IntEnum):
@@ -37,10 +40,26 @@ class Chain(NamedTuple):
     summary: Any
 
 
-STATE_AXES = SamplerState._make((0, 0, None))
-_COUNTS_AXES = Counts._make((None, 0))
-CHAIN_AXES = Chain._make((STATE_AXES, 0, _COUNTS_AXES, _COUNTS_AXES, *(0,) * 5))
-"""All of a chain has a leading axis but the step counter and what is counted for every chain (see `Kick.step`)."""
+def _layout(kind: type[Tree], **fields: Any) -> Tree:
+    """The axis, or the sharding, of each field by its name; a field that is missing or unknown is an error."""
+    return kind(**fields)
+
+
+STATE_AXES = _layout(SamplerState, phase=0, estimator=0, step=None)
+_COUNTS_AXES = _layout(Counts, every=None, own=0)
+CHAIN_AXES = _layout(
+    Chain,
+    state=STATE_AXES,
+    status=0,
+    gradients=_COUNTS_AXES,
+    directional=_COUNTS_AXES,
+    window=0,
+    recent=0,
+    anchor=0,
+    noise_ratio=0,
+    summary=0,
+)
+"""vmap axes of `Chain`: everything is batched except the step counter and the cost counters that chains share."""
 
 
 class Carry(NamedTuple):
@@ -53,12 +72,17 @@ class Carry(NamedTuple):
 
 
 EACH, SAME = PartitionSpec(AXIS), PartitionSpec()
-"""Some of the chains on every device; the same everywhere."""
-_COUNTS_SPECS = Counts._make((SAME, EACH))
-_CHAIN_SPECS = Chain._make((SamplerState._make((EACH, EACH, SAME)), EACH, _COUNTS_SPECS, _COUNTS_SPECS, *(EACH,) * 5))
-CARRY_SPECS = Carry._make((_CHAIN_SPECS, *(SAME,) * 3))
-"""How a carry is shared out over devices: every one has some of the chains."""
+"""Split over devices by chain; replicated."""
 ROWS_SPECS = PartitionSpec(None, AXIS)
+"""Rows of draws have the axes (draw, chain)."""
+
+
+def _specs_of(axes: Any) -> Any:
+    """The sharding of what has these vmap axes: batched leaves are split over devices, the others replicated."""
+    return jax.tree.map(lambda axis: SAME if axis is None else EACH, axes, is_leaf=lambda axis: axis is None)
+
+
+CARRY_SPECS = _layout(Carry, chains=_specs_of(CHAIN_AXES), step=SAME, since=SAME, draws=SAME)
 
 
 class Keys(NamedTuple):
@@ -76,6 +100,14 @@ class Limits(NamedTuple):
     distance: Float[HostOrDevice, ""]
     temperature: Float[HostOrDevice, ""]
     probe_every: Int[HostOrDevice, ""]
+
+
+class Checkpoint(NamedTuple):
+    """All that is needed to go on: the chains, their keys, and their limits."""
+
+    carry: Carry
+    keys: Keys
+    limits: Limits
 
 
 class Chunk(NamedTuple):

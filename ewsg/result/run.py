@@ -1,26 +1,18 @@
 """`Run`: what sampling returns."""
 
 import dataclasses
-import math
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
 
-from .._engine import state
+from .._engine.driver import Snapshot
+from .._engine.state import Checkpoint
 from ..sampler import AbstractSampler
 
 if TYPE_CHECKING:
     from .storage.trees import Form, StoredTree
-
-
-class Checkpoint(NamedTuple):
-    """All that is needed to go on: the chains, their keys, and their limits."""
-
-    carry: state.Carry
-    keys: state.Keys
-    limits: state.Limits
 
 
 class SavedChains(NamedTuple):
@@ -56,19 +48,17 @@ class RunCost:
     compile_seconds: float = 0.0
     diagnostic_directional: int = 0
 
-    def plus(self, now: Checkpoint, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
-        """The cost once the chains stand where they do `now`; they count from the start of the run."""
-        chains = now.carry.chains
-        gradients = chains.gradients.value()
-        before = sampler.preparation_cost()
-        probes = np.size(gradients) * math.ceil(int(now.carry.draws) / int(now.limits.probe_every))
+    @staticmethod
+    def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
+        """The cost so far: chains count from the very start, clocks from where `earlier` ends."""
+        gradients, preparation = snapshot.datum_gradients, sampler.preparation_cost()
         return RunCost(
-            datum_gradients=int(gradients.sum()) + int(before.datum_gradients),
-            datum_directional=int(chains.directional.value().sum()) + int(before.datum_directional),
-            diagnostic_directional=probes * sampler.probe_cost(),
-            data_passes=float((gradients.max() + int(before.datum_gradients)) / sampler.target.num_data),
-            seconds=self.seconds + seconds,
-            compile_seconds=self.compile_seconds + compile_seconds,
+            datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients),
+            datum_directional=int(snapshot.datum_directional.sum()) + int(preparation.datum_directional),
+            diagnostic_directional=snapshot.num_probes * sampler.probe_cost(),
+            data_passes=float((gradients.max() + int(preparation.datum_gradients)) / sampler.target.num_data),
+            seconds=earlier.seconds + snapshot.seconds,
+            compile_seconds=earlier.compile_seconds + snapshot.compile_seconds,
         )
 
 
@@ -95,6 +85,42 @@ class Run:
     collected: Any = ()
     checkpoint: Checkpoint | SavedChains | None = dataclasses.field(default=None, repr=False)
     fingerprint: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(
+        snapshot: Snapshot,
+        sampler: AbstractSampler,
+        settings: dict[str, Any],
+        fingerprint: dict[str, Any],
+        earlier: RunCost,
+    ) -> "Run":
+        """The run that stands where a snapshot says.
+
+        Args:
+            snapshot: from the driver.
+            sampler: what was run.
+            settings: how it was made, or those of the run that was resumed.
+            fingerprint: of its target.
+            earlier: what it had cost before it was driven.
+        """
+        plan, done = snapshot.plan, snapshot.num_steps
+        progress = {
+            "num_steps": done,
+            "discard": plan.discard,
+            "thin": plan.thin,
+            "planned_steps": max(plan.num_steps, settings.get("planned_steps", 0)),
+            "interrupted": done < plan.num_steps,
+        }
+        return Run(
+            draws=snapshot.kept.draws,
+            stats=snapshot.kept.stats,
+            status=snapshot.status,
+            cost=RunCost.of(snapshot, sampler, earlier),
+            settings=settings | progress,
+            collected=snapshot.collected,
+            checkpoint=snapshot.checkpoint,
+            fingerprint=fingerprint,
+        )
 
     @property
     def ok(self) -> np.ndarray:
