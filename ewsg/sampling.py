@@ -29,8 +29,9 @@ from .integrators import AbstractIntegrator
 from .recipes import Method
 from .result import storage
 from .result.autosave import Autosave
+from .result.cost import RunCost
 from .result.failure import likely_cause
-from .result.run import Run, RunCost
+from .result.run import Run
 from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
 from .target.fingerprint import check_same_target, fingerprint
 from .target.target import Target

@@ -17,7 +17,7 @@ import json, sys
 import jax, jax.numpy as jnp, numpy as np
 import ewsg
 from ewsg.errors import InputError
-from ewsg import _devices, _loop
+from ewsg._engine import loop as _loop, placement as _devices
 
 rows = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
 target = ewsg.Target(lambda theta, row: -0.5 * jnp.sum((theta - row) ** 2), None, rows)

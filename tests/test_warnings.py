@@ -9,9 +9,8 @@ import pytest
 
 import ewsg
 from ewsg.collect import Moments, MomentsSummary
-from ewsg.result import estimates
+from ewsg.result import Run, RunCost, estimates
 from ewsg.result.arviz import statistic
-from ewsg.result.run import Run, RunCost
 
 COST = RunCost(1000, 0, 2.0, 1.0, 0.5)
 PARTS = {"estimator": {"component": "Uniform"}, "integrator": {"component": "Underdamped"}}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,56 +10,11 @@ import numpy as np
 from .._engine.driver import Snapshot
 from .._engine.state import Checkpoint
 from ..sampler import AbstractSampler
-
-if TYPE_CHECKING:
-    from .storage.trees import Form, StoredTree
-
-
-class SavedChains(NamedTuple):
-    """A checkpoint as arrays: what a loaded, unpickled or copied run holds in its place.
-
-    Attributes:
-        tree: the checkpoint, taken apart.
-        forms: the structures that the trees of the run have in its file, by name; empty if it was not loaded.
-    """
-
-    tree: "StoredTree"
-    forms: dict[str, "Form"]
-
-
-@dataclasses.dataclass(frozen=True)
-class RunCost:
-    """What a run cost.
-
-    Attributes:
-        datum_gradients: gradients of one datum, all chains together.
-        datum_directional: directional derivatives of one datum (forward passes), all chains together.
-        data_passes: datum gradients per chain over n, preparation included: the paper's budget.
-        seconds: time in the sampling loop.
-        compile_seconds: time spent compiling it.
-        diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
-            the method's own.
-    """
-
-    datum_gradients: int = 0
-    datum_directional: int = 0
-    data_passes: float = 0.0
-    seconds: float = 0.0
-    compile_seconds: float = 0.0
-    diagnostic_directional: int = 0
-
-    @staticmethod
-    def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
-        """The cost so far: chains count from the very start, clocks from where `earlier` ends."""
-        gradients, preparation = snapshot.datum_gradients, sampler.preparation_cost()
-        return RunCost(
-            datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients),
-            datum_directional=int(snapshot.datum_directional.sum()) + int(preparation.datum_directional),
-            diagnostic_directional=snapshot.num_probes * sampler.probe_cost(),
-            data_passes=float((gradients.max() + int(preparation.datum_gradients)) / sampler.target.num_data),
-            seconds=earlier.seconds + snapshot.seconds,
-            compile_seconds=earlier.compile_seconds + snapshot.compile_seconds,
-        )
+from .arviz import to_arviz
+from .cost import RunCost
+from .file.trees import SavedChains, store
+from .file.writing import write
+from .summary import Summary, summarize
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,28 +96,20 @@ class Run:
         """The draws of the chains whose status is ok."""
         return jax.tree.map(lambda leaf: leaf[self.ok], self.draws)
 
-    def summary(self) -> "Any":
+    def summary(self) -> Summary:
         """A table of the parameters and the run's diagnostics, with a sentence for everything that looks wrong."""
-        from .summary import summarize
-
         return summarize(self)
 
     def to_arviz(self) -> Any:
         """The draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1)."""
-        from .arviz import to_arviz
-
         return to_arviz(self)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the run to one file, atomically: a reader sees the old file or the new one, never a part."""
-        from . import storage
-
-        storage.write(self, path)
+        write(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copy, which know no typed keys: the checkpoint is taken apart as for a file."""
-        from .storage.trees import store
-
         checkpoint = self.checkpoint
         if isinstance(checkpoint, Checkpoint):
             checkpoint = SavedChains(store(checkpoint), {})

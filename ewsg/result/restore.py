@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ... import _random
-from ..._engine import loop, state
-from ...collect import AbstractCollector
-from ...errors import FileFormatError, InputError
-from ...sampler import AbstractSampler
-from ..run import Checkpoint, Run, SavedChains
-from .trees import StoredTree, flatten, store
+from .. import _random
+from .._engine import loop, state
+from ..collect import AbstractCollector
+from ..errors import FileFormatError, InputError
+from ..sampler import AbstractSampler
+from .file.trees import SavedChains, StoredTree, flatten, store
+from .run import Run
 
 _ANOTHER = "the saved run was made with another estimator, integrator or collector: pass the same ones"
 
@@ -39,14 +39,16 @@ def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) ->
     return dataclasses.replace(run, draws=draws, checkpoint=structure.unflatten(leaves))
 
 
-def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: AbstractCollector) -> Checkpoint:
+def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: AbstractCollector) -> state.Checkpoint:
     """Chains of this sampler, at the start: only their shapes are looked at."""
     num_chains = run.settings["num_chains"]
     position = jax.tree.map(jnp.asarray, run.fingerprint["position"])
     positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
     keys = loop.chain_keys(_random.make_key(0, run.settings["rng"]), num_chains)
     limits = [leaf for path, leaf in zip(saved.form.paths, saved.leaves, strict=True) if path.startswith(".limits")]
-    return Checkpoint(loop.start(sampler, collector, keys, positions), keys, state.Limits(*map(jnp.asarray, limits)))
+    return state.Checkpoint(
+        loop.start(sampler, collector, keys, positions), keys, state.Limits(*map(jnp.asarray, limits))
+    )
 
 
 def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
