@@ -110,8 +110,7 @@ def sample(
         storage.check_writable(save_to)
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: loop.chain_keys(key, num_chains)), num_chains)
-    keys = loop.chain_keys(key, num_chains)
-    positions, first = _start.initial_positions(target, init, keys.init)
+    positions, first = _start.initial_positions(target, init, key, num_chains)
     check_collector(collector, first)
 
     sampler = compose(target, estimator, integrator)
@@ -133,8 +132,8 @@ def sample(
         "versions": _versions(),
     }
     clock = time.perf_counter()
-    _start.check_chains(jax.eval_shape(loop.start, sampler, collector, keys, positions), num_chains)
-    carry = jax.block_until_ready(loop.start(sampler, collector, keys, positions))
+    _start.check_chains(jax.eval_shape(loop.start, sampler, collector, key, positions), num_chains)
+    carry, keys = jax.block_until_ready(loop.start(sampler, collector, key, positions))
     cost = RunCost(compile_seconds=time.perf_counter() - clock)
     checkpoint = Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan))
     driver = Driver(sampler, collector, plan, checkpoint, devices=devices)

@@ -25,7 +25,7 @@ class DrawBuffer:
     """The draws that a plan keeps, filled chunk by chunk."""
 
     def __init__(self, collector: AbstractCollector, carry: state.Carry, plan: Plan, earlier: Kept | None):
-        row = jax.eval_shape(lambda: loop.empty_rows(collector, carry, 1))
+        row = loop.row_shapes(collector, carry)
         row_bytes = pytree.num_bytes(row)
         memory.check(
             row_bytes * plan.num_draws,
@@ -34,12 +34,18 @@ class DrawBuffer:
         )
         self.draws_per_call = draws_per_call(row_bytes)
         self._host = jax.tree.map(
-            lambda leaf: np.empty((leaf.shape[1], plan.num_draws, *leaf.shape[2:]), leaf.dtype), row
+            lambda leaf: np.empty((leaf.shape[0], plan.num_draws, *leaf.shape[1:]), leaf.dtype), row
         )
+        self._row = row
         self._filled = int(carry.draws)
         if self._filled:
             assert earlier is not None
             jax.tree.map(self._fill(0), self._host, {"draw": earlier.draws, "stats": earlier.stats})
+
+    def empty_rows(self) -> Any:
+        """Room on the device for the draws of one call, with the axes (draw, chain)."""
+        rows = jax.tree.map(lambda leaf: np.zeros((self.draws_per_call, *leaf.shape), leaf.dtype), self._row)
+        return jax.device_put(rows)
 
     def take(self, rows: Any, count: int) -> None:
         """Copies rows to the host and keeps the first `count`: slicing on the device would recompile for each count."""

@@ -75,8 +75,7 @@ class Driver:
         self._sampler, self._collector = placement.place((sampler, collector), state.SAME, mesh)
         self._keys = placement.place(keys, state.EACH, mesh)
         self._carry = placement.place(carry, state.CARRY_SPECS, mesh)
-        rows = loop.empty_rows(collector, carry, self._buffer.draws_per_call)
-        self._rows = placement.place(rows, state.ROWS_SPECS, mesh)
+        self._rows = placement.place(self._buffer.empty_rows(), state.ROWS_SPECS, mesh)
         self._loop = loop.advance(mesh, _is_large(sampler, carry))
         self._done = int(carry.step)
         self._seconds = self._compile_seconds = 0.0
@@ -109,7 +108,7 @@ class Driver:
         return Snapshot(
             kept=self._buffer.kept(),
             status=np.array([state.Status(code).name for code in np.asarray(chains.status)]),
-            collected=jax.tree.map(np.asarray, loop.collected(self._collector, carry)),
+            collected=loop.collected(self._collector, carry),
             checkpoint=state.Checkpoint(carry, self._keys, self._limits),
             plan=self._plan,
             num_steps=self._done,
@@ -131,13 +130,12 @@ class Driver:
     def _advance(self, quota: int) -> str:
         """Takes up to about `quota` steps; returns the latest diagnostics if there was a draw."""
         plan, buffer = self._plan, self._buffer
-        first, num_draws, partial = next_chunk(plan, self._done, int(self._carry.since), quota, buffer.draws_per_call)
+        since = 0 if self._done == plan.discard else int(self._carry.since)
+        first, num_draws, partial = next_chunk(plan, self._done, since, quota, buffer.draws_per_call)
         self._call(first, num_draws, partial)
         self._done += first + (num_draws - 1) * plan.thin
         if not partial:
             buffer.take(self._rows, num_draws)
-        if self._done == plan.discard:
-            self._carry = placement.place(loop.begin_recording(self._carry), state.CARRY_SPECS, self._mesh)
         return "" if partial else buffer.live()
 
     def _call(self, first: int, num_draws: int, partial: bool) -> None:
@@ -146,8 +144,14 @@ class Driver:
     def _arguments(self, first: int, num_draws: int, partial: bool) -> tuple[Any, ...]:
         plan = self._plan
         ends = not partial or self._done + first in (plan.discard, plan.num_steps)
-        counts = (np.array(count, np.int32) for count in (first, num_draws, plan.thin))
-        chunk = state.Chunk(*counts, partial=np.array(partial), ends=np.array(ends))
+        chunk = state.Chunk(
+            first=np.array(first, np.int32),
+            num_draws=np.array(num_draws, np.int32),
+            thin=np.array(plan.thin, np.int32),
+            begins=np.array(self._done == plan.discard),
+            partial=np.array(partial),
+            ends=np.array(ends),
+        )
         limits = self._limits
         if self._done < plan.discard:  # a chain on its way from a far start may be as hot as it likes
             limits = limits._replace(temperature=np.array(np.inf, np.float32))

@@ -6,8 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from .. import _random
 from .._core import pytree
@@ -44,8 +45,9 @@ def chain_keys(key: Key, num_chains: int) -> Keys:
 
 
 @jax.jit
-def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, positions: Position) -> Carry:
-    """All chains at their starting points."""
+def start(sampler: AbstractSampler, collector: AbstractCollector, key: Key, positions: Position) -> tuple[Carry, Keys]:
+    """All chains at their starting points, stacked along a leading axis, and the keys that the root key gives them."""
+    keys = chain_keys(key, jax.tree.leaves(positions)[0].shape[0])
 
     def chain(key: Key, position: Position) -> Chain:
         state = sampler.init(key, position)
@@ -64,7 +66,7 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
         )
 
     chains = jax.vmap(chain, out_axes=CHAIN_AXES)(keys.start, positions)
-    return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
+    return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0)), keys
 
 
 @functools.cache
@@ -92,7 +94,8 @@ def steps(
     limits: Limits,
 ) -> tuple[Carry, Any]:
     """The steps of a chunk and its draws."""
-    first, num_draws, thin, partial, _ = chunk
+    first, num_draws, thin, partial = chunk.first, chunk.num_draws, chunk.thin, chunk.partial
+    carry = _begin_recording(carry, jnp.asarray(chunk.begins))
 
     def step(_, carry: Carry) -> Carry:
         step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
@@ -128,33 +131,34 @@ def steps(
     return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
 
 
-@functools.partial(jax.jit, static_argnames="num_rows")
-def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
-    """Room for `num_rows` draws of all chains, the draw first."""
-    row = jax.eval_shape(functools.partial(_rows, collector), carry)
-    return jax.tree.map(lambda leaf: jnp.zeros((num_rows, *leaf.shape), leaf.dtype), row)
+def row_shapes(collector: AbstractCollector, carry: Carry) -> Any:
+    """The shapes of one draw of all chains, the chain first."""
+    return jax.eval_shape(functools.partial(_rows, collector), carry)
 
 
-def begin_recording(carry: Carry) -> Carry:
-    """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
-    chains = carry.chains
-    sums, since, anchor = _renewed((chains.window, chains.recent), carry.since, chains.state.phase.position)
-    return carry._replace(chains=chains._replace(window=sums[0], recent=sums[1], anchor=anchor), since=since)
-
-
-@jax.jit
-def _renewed(sums: Any, since: Int[Array, ""], position: Position) -> tuple[Any, Int[Array, ""], Position]:
-    return pytree.zeros_like(sums), jnp.zeros_like(since), jax.tree.map(jnp.copy, position)
-
-
-@jax.jit
 def collected(collector: AbstractCollector, carry: Carry) -> Any:
-    """The collector's result for every chain; NaN for those that failed."""
+    """The collector's result for every chain, on the host; NaN for those that failed."""
+    shapes = jax.eval_shape(_collected, collector, carry)
+    found = _collected(collector, carry) if jax.tree.leaves(shapes) else shapes
+    return jax.tree.map(np.asarray, found)
 
+
+@jax.jit
+def _collected(collector: AbstractCollector, carry: Carry) -> Any:
     def result(chain: Chain) -> Any:
         return _blank_failed(collector.result(chain.summary, carry.draws), chain.status)
 
     return jax.vmap(result, (CHAIN_AXES,))(carry.chains)
+
+
+def _begin_recording(carry: Carry, begins: Bool[Array, ""]) -> Carry:
+    """Where recording begins, resets the statistics and anchors the configurational temperature at the position."""
+    chains = carry.chains
+    sums = (chains.window, chains.recent)
+    window, recent = pytree.where(begins, pytree.zeros_like(sums), sums)
+    anchor = pytree.where(begins, chains.state.phase.position, chains.anchor)
+    chains = chains._replace(window=window, recent=recent, anchor=anchor)
+    return carry._replace(chains=chains, since=jnp.where(begins, 0, carry.since))
 
 
 def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:

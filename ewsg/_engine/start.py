@@ -1,6 +1,7 @@
 """How a run begins: its key, and its checked starting points."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,9 +12,10 @@ from jaxtyping import Array
 from .. import _random
 from .._core import memory, pytree
 from .._core.component import check_choice
-from .._core.types import Indices, Position
+from .._core.types import Indices, Key, Position
 from ..errors import InputError, first_line
 from ..target.target import Target, check_start
+from .loop import chain_keys
 
 _MOST_SEED = 2**64 - 1
 _CHECKED_VALUES = 4_000_000
@@ -39,29 +41,40 @@ def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
     raise InputError(f"seed must be a whole number or a typed key (jax.random.key(0)), not {seed!r}")
 
 
-def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Position, Position]:
+def initial_positions(target: Target, init: Any, key: Key, num_chains: int) -> tuple[Position, Position]:
     """The starting points of all chains, checked and stacked along a leading axis; and the first of them."""
     if init is None:
         raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
     check_start(init)
     if pytree.is_function(init):
-        draw = jax.jit(jax.vmap(lambda key: jax.tree.map(_as_parameter, init(key))))
-        try:
-            check_chains(jax.eval_shape(draw, keys), len(keys))
-            positions = draw(keys)
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"init(key) failed: {first_line(error)}") from error
+        positions = _drawn(init, key, num_chains)
         first = jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions)
         target.check(first)
         _check_density(target, positions)
         return positions, first
     position = jax.tree.map(_as_parameter, init)
     target.check(position)
-    check_chains(jax.eval_shape(lambda: _stacked(position, len(keys))), len(keys))
-    _check_density(target, jax.tree.map(lambda leaf: np.asarray(leaf)[None], position))
-    return _stacked(position, len(keys)), position
+    host = jax.tree.map(np.asarray, position)
+    _check_density(target, jax.tree.map(lambda leaf: leaf[None], host))
+    stacked = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (num_chains, *leaf.shape)), host)
+    check_chains(stacked, num_chains)
+    return stacked, position
+
+
+def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Position:
+    """One starting point per chain, each from its own key."""
+
+    @jax.jit
+    def draw(key: Key) -> Position:
+        return jax.vmap(lambda own: jax.tree.map(_as_parameter, init(own)))(chain_keys(key, num_chains).init)
+
+    try:
+        check_chains(jax.eval_shape(draw, key), num_chains)
+        return draw(key)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"init(key) failed: {first_line(error)}") from error
 
 
 def _as_parameter(leaf: Any) -> Any:
@@ -74,12 +87,6 @@ def _as_parameter(leaf: Any) -> Any:
         return jax.lax.convert_element_type(leaf, dtype)
     with np.errstate(over="ignore"):  # infinite then, which the check names
         return np.array(leaf, dtype)
-
-
-@functools.partial(jax.jit, static_argnums=1)
-def _stacked(position: Position, num_chains: int) -> Position:
-    """The same starting point for every chain."""
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
 
 
 def check_chains(start: Any, num_chains: int) -> None:

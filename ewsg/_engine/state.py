@@ -113,13 +113,21 @@ class Checkpoint(NamedTuple):
 class Chunk(NamedTuple):
     """What one call of `advance` does: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
 
-    All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
-    not due yet: its row is scratch, and its window goes on in the next call; unless that `ends` what was planned, its
-    chains are not looked at before their block is full, so that nothing depends on how a run is cut into calls.
+    All counts are traced, so that one compilation serves any run of the same shapes.
+
+    Attributes:
+        first: steps to the first draw.
+        num_draws: draws.
+        thin: steps between them.
+        begins: the discarded part has just ended, and recording begins before the first of these steps.
+        partial: the last draw is not due yet. Its row is scratch, and its window continues in the next call.
+        ends: the last of these steps is the last of the discarded part or of the plan. Chains are checked only at full
+            blocks of 32 steps, at draws and here, so that results do not depend on how a run is cut into calls.
     """
 
     first: Int[HostOrDevice, ""]
     num_draws: Int[HostOrDevice, ""]
     thin: Int[HostOrDevice, ""]
+    begins: Bool[HostOrDevice, ""]
     partial: Bool[HostOrDevice, ""]
     ends: Bool[HostOrDevice, ""]

@@ -24,7 +24,7 @@ def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) ->
     saved = run.checkpoint.tree
     try:
         example = jax.eval_shape(lambda: _example(run, saved, sampler, collector))
-        rows = jax.eval_shape(lambda: loop.empty_rows(collector, example.carry, 1))
+        row = loop.row_shapes(collector, example.carry)
     except InputError:
         raise
     except Exception as error:
@@ -34,8 +34,8 @@ def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) ->
         raise InputError(_ANOTHER)
     generator = run.settings["rng"]
     leaves = [_to_device(array, leaf, generator) for array, (_, leaf) in zip(saved.leaves, named, strict=True)]
-    draws = _fit(run, "draws", rows["draw"])
-    _fit(run, "stats", rows["stats"])
+    draws = _fit(run, "draws", row["draw"])
+    _fit(run, "stats", row["stats"])
     return dataclasses.replace(run, draws=draws, checkpoint=structure.unflatten(leaves))
 
 
@@ -44,11 +44,10 @@ def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: A
     num_chains = run.settings["num_chains"]
     position = jax.tree.map(jnp.asarray, run.fingerprint["position"])
     positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
-    keys = loop.chain_keys(_random.make_key(0, run.settings["rng"]), num_chains)
+    key = _random.make_key(0, run.settings["rng"])
     limits = [leaf for path, leaf in zip(saved.form.paths, saved.leaves, strict=True) if path.startswith(".limits")]
-    return state.Checkpoint(
-        loop.start(sampler, collector, keys, positions), keys, state.Limits(*map(jnp.asarray, limits))
-    )
+    carry, keys = loop.start(sampler, collector, key, positions)
+    return state.Checkpoint(carry, keys, state.Limits(*map(jnp.asarray, limits)))
 
 
 def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
@@ -61,21 +60,21 @@ def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
     return _random.unpack(copy, generator) if is_key else copy
 
 
-def _fit(run: Run, name: str, rows: Any) -> Any:
+def _fit(run: Run, name: str, row: Any) -> Any:
     """The saved draws, or stats, with the structure of the rows that this collector makes; raises unless they fit.
 
     Args:
         run: as read.
         name: of the tree.
-        rows: shapes of one row, with the axes (draw, chain) before all others.
+        row: shapes of one draw, the chain first.
     """
     settings, saved = run.settings, _as_saved(run, name)
     num_draws = max(0, settings["num_steps"] - settings["discard"]) // settings["thin"]
-    named, structure = flatten(rows, "the run")
+    named, structure = flatten(row, "the run")
     if [path for path, _ in named] != saved.form.paths:
         raise InputError(_ANOTHER)
-    for (_, row), array in zip(named, saved.leaves, strict=True):
-        if array.shape[2:] != row.shape[2:] or array.dtype != row.dtype:
+    for (_, shape), array in zip(named, saved.leaves, strict=True):
+        if array.shape[2:] != shape.shape[1:] or array.dtype != shape.dtype:
             raise InputError(_ANOTHER)
         if array.shape[:2] != (settings["num_chains"], num_draws):
             raise FileFormatError(
