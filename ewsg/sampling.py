@@ -1,4 +1,4 @@
-"""`ewsg.sample` and `ewsg.resume`: everything is checked, then the run is driven to its end."""
+"""`ewsg.sample` and `ewsg.resume`: check all arguments, start or restore the chains, drive them to their end."""
 
 import dataclasses
 import functools
@@ -65,14 +65,14 @@ def sample(
 
     Args:
         target: the posterior, `ewsg.Target` or one of `ewsg.models`.
-        estimator: which data move a step (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
-            in place of both.
+        estimator: which data a step uses (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
+            which needs no integrator.
         integrator: how a step moves (`ewsg.Underdamped`, ...).
         init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain.
         num_chains: chains, run together.
         num_steps: steps per chain; 2,000 when neither this nor `data_passes` is given.
-        data_passes: the budget in its place: at most n · data_passes datum gradients per chain.
-        discard: how much of the start is thrown away: a share below 1, or a whole number of steps.
+        data_passes: a budget instead of `num_steps`: at most n · data_passes datum gradients per chain.
+        discard: the discarded start of each chain: a share below 1, or a whole number of steps.
         thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept, or as many as
             fit into 1 GiB.
         seed: a whole number from 0 to 2^64 − 1, or a typed JAX key; equal seeds give equal runs.
@@ -89,7 +89,7 @@ def sample(
         **unknown_options: refused, with the nearest option suggested.
 
     Returns:
-        A `Run`. Ctrl-C ends the run early and returns what there is, with `run.interrupted` set.
+        A `Run`. Ctrl-C stops early and returns the draws so far, with `run.interrupted` set.
     """
     if unknown_options:
         raise unknown("option of sample", next(iter(unknown_options)), list(inspect.signature(sample).parameters)[3:-1])
@@ -241,6 +241,6 @@ def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, 
 
 
 def _versions() -> dict[str, str]:
-    """What made this run, for whoever has to repeat it."""
+    """Versions of Python and of the libraries that a run depends on."""
     found = {name: importlib.metadata.version(name) for name in _RECORDED_VERSIONS}
     return {"python": platform.python_version(), **found}

@@ -24,7 +24,7 @@ _WORKING_COPIES = 3
 
 
 def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
-    """The key that a whole run hangs on; a typed key keeps its own generator."""
+    """The root PRNG key of a run; a typed key keeps its own generator."""
     if generator is not None:
         check_choice("sample", "rng", generator, _random.GENERATORS)
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
@@ -78,19 +78,19 @@ def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Positi
 
 
 def _as_parameter(leaf: Any) -> Any:
-    """An array as given, but without weak types; other leaves are left for the check to name."""
+    """An array without weak types; non-array leaves are returned unchanged so that `target.check` can report them."""
     try:
         dtype = jnp.result_type(leaf)
     except TypeError:
         return leaf
     if isinstance(leaf, jax.Array):
         return jax.lax.convert_element_type(leaf, dtype)
-    with np.errstate(over="ignore"):  # infinite then, which the check names
+    with np.errstate(over="ignore"):  # becomes infinite, which `target.check` reports
         return np.array(leaf, dtype)
 
 
 def check_chains(start: Any, num_chains: int) -> None:
-    """Refuse more chains than there is memory for; `start` is what all of them carry, as arrays or shapes."""
+    """Raises InputError for more chains than memory allows; `start` is the state of all, as arrays or shapes."""
     memory.check(_WORKING_COPIES * pytree.num_bytes(start), f"num_chains={num_chains:,}", "run fewer chains")
 
 

@@ -16,7 +16,7 @@ Tree = TypeVar("Tree")
 
 
 class Status(IntEnum):
-    """What became of a chain: what it was when it was looked at, so that a fast explosion may end as `nonfinite`."""
+    """The state of a chain when it was last checked; a fast divergence may end as `nonfinite`."""
 
     ok = 0
     nonfinite = 1
@@ -24,9 +24,10 @@ class Status(IntEnum):
 
 
 class Chain(NamedTuple):
-    """One chain, and what is recorded about it.
+    """One chain, and the statistics recorded about it.
 
-    Plain sums of up to a block of steps (`recent`) are added to the compensated ones since the last draw (`window`).
+    Statistics are summed plainly over a block of steps (`recent`), and blocks with compensation since the last draw
+    (`window`).
     """
 
     state: SamplerState
@@ -86,7 +87,7 @@ CARRY_SPECS = _layout(Carry, chains=_specs_of(CHAIN_AXES), step=SAME, since=SAME
 
 
 class Keys(NamedTuple):
-    """The streams of each chain: where it starts, its first state, its steps (one key each), its diagnostics."""
+    """The streams of each chain: its starting point, its first state, its steps (one key each), its diagnostics."""
 
     init: Key
     start: Key
@@ -95,7 +96,7 @@ class Keys(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a chain has diverged, being both farther and hotter than this; draws between two probes of the noise."""
+    """A chain that is both farther and hotter than this has diverged; and draws between two probes of the noise."""
 
     distance: Float[HostOrDevice, ""]
     temperature: Float[HostOrDevice, ""]

@@ -1,4 +1,4 @@
-"""Have the chains mixed? ArviZ says so, parameter by parameter; a quick screen says which ones it has to look at."""
+"""Have the chains mixed? Exact diagnostics per parameter, and a quick screen for the parameters that need them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The chains of a saved run, put back where they were: the sampler says what they are, the file where they are."""
+"""Restoring the chains of a saved run: the sampler gives their structure, the file their values."""
 
 import dataclasses
 from typing import Any

@@ -79,7 +79,7 @@ class Run:
 
     @property
     def ok(self) -> np.ndarray:
-        """Which chains are fit for use."""
+        """Boolean mask of the chains with status "ok"."""
         return self.status == "ok"
 
     @property
@@ -97,7 +97,7 @@ class Run:
         return jax.tree.map(lambda leaf: leaf[self.ok], self.draws)
 
     def summary(self) -> Summary:
-        """A table of the parameters and the run's diagnostics, with a sentence for everything that looks wrong."""
+        """A table of the parameters, the run's diagnostics, and a warning for everything that looks wrong."""
         return summarize(self)
 
     def to_arviz(self) -> Any:
@@ -109,7 +109,7 @@ class Run:
         write(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy, which know no typed keys: the checkpoint is taken apart as for a file."""
+        """For pickle and copy, which cannot handle typed keys: the checkpoint is flattened to arrays as for a file."""
         checkpoint = self.checkpoint
         if isinstance(checkpoint, Checkpoint):
             checkpoint = SavedChains(store(checkpoint), {})

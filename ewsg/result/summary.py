@@ -1,4 +1,4 @@
-"""The table and the sentences that a person reads first."""
+"""The summary of a run: a table of parameters, diagnostics, and warnings."""
 
 import dataclasses
 import io
