@@ -1,5 +1,7 @@
-"""`ewsg.sample` and `ewsg.resume`: everything is checked, then the run is driven to its end."""
+"""`ewsg.sample` and `ewsg.resume`: check all arguments, start or restore the chains, drive them to their end."""
 
+import dataclasses
+import functools
 import importlib.metadata
 import inspect
 import os
@@ -15,16 +17,21 @@ from . import _random
 from ._core import process, pytree
 from ._core.component import check_count, check_positive, check_same, describe, rebuild
 from ._core.types import Position
-from ._engine import loop, placement, start as _start, state
-from ._engine.draws import Plan
-from ._engine.driver import drive
+from ._engine import interrupt, loop, placement, start as _start
+from ._engine.draws import Kept
+from ._engine.driver import Driver, Snapshot
+from ._engine.plan import Plan, check_length, check_plan, check_total, count_steps, make_plan
+from ._engine.state import HOT, Checkpoint, Limits
 from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, first_line, unknown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .recipes import Method
 from .result import storage
-from .result.run import Checkpoint, Run, RunCost
+from .result.autosave import Autosave
+from .result.cost import RunCost
+from .result.failure import likely_cause
+from .result.run import Run
 from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
 from .target.fingerprint import check_same_target, fingerprint
 from .target.target import Target
@@ -57,14 +64,14 @@ def sample(
 
     Args:
         target: the posterior, `ewsg.Target` or one of `ewsg.models`.
-        estimator: which data move a step (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
-            in place of both.
+        estimator: which data a step uses (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
+            which needs no integrator.
         integrator: how a step moves (`ewsg.Underdamped`, ...).
         init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain.
         num_chains: chains, run together.
         num_steps: steps per chain; 2,000 when neither this nor `data_passes` is given.
-        data_passes: the budget in its place: at most n · data_passes datum gradients per chain.
-        discard: how much of the start is thrown away: a share below 1, or a whole number of steps.
+        data_passes: a budget instead of `num_steps`: at most n · data_passes datum gradients per chain.
+        discard: the discarded start of each chain: a share below 1, or a whole number of steps.
         thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept, or as many as
             fit into 1 GiB.
         seed: a whole number from 0 to 2^64 − 1, or a typed JAX key; equal seeds give equal runs.
@@ -81,15 +88,15 @@ def sample(
         **unknown_options: refused, with the nearest option suggested.
 
     Returns:
-        A `Run`. Ctrl-C ends the run early and returns what there is, with `run.interrupted` set.
+        A `Run`. Ctrl-C stops early and returns the draws so far, with `run.interrupted` set.
     """
     if unknown_options:
         raise unknown("option of sample", next(iter(unknown_options)), list(inspect.signature(sample).parameters)[3:-1])
     estimator, integrator = _parts(estimator, integrator)
     process.check()
     check_parts(target, estimator, integrator)
-    _start.check_length(num_steps, data_passes)
-    _start.check_plan(discard, thin)
+    check_length(num_steps, data_passes)
+    check_plan(discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
     check_positive("sample", "divergence_limit", divergence_limit)
     placement.mesh(num_chains, devices)
@@ -99,13 +106,12 @@ def sample(
         storage.check_writable(save_to)
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: loop.chain_keys(key, num_chains)), num_chains)
-    keys = loop.chain_keys(key, num_chains)
-    positions, first = _start.initial_positions(target, init, keys.init)
+    positions, first = _start.initial_positions(target, init, key, num_chains)
     check_collector(collector, first)
 
     sampler = compose(target, estimator, integrator)
     draw_bytes = num_chains * pytree.num_bytes(jax.eval_shape(collector.row, first))
-    plan = _start.make_plan(_start.count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
+    plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
     sampler.check(positions)
     settings = {
         "estimator": describe(estimator),
@@ -123,23 +129,20 @@ def sample(
     }
     clock = time.perf_counter()
     try:
-        shapes = jax.eval_shape(loop.start, sampler, collector, keys, positions)
+        shapes = jax.eval_shape(loop.start, sampler, collector, key, positions)
     except InputError:
         raise
     except Exception as error:  # in a component of the user's own, or a function among the settings
         raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
     _start.check_chains(shapes, num_chains)
-    carry = jax.block_until_ready(loop.start(sampler, collector, keys, positions))
-    before = Run(
-        draws=None,
-        stats={},
-        status=np.full(num_chains, "ok"),
-        cost=RunCost(compile_seconds=time.perf_counter() - clock),
-        settings=settings,
-        checkpoint=Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan)),
-        fingerprint=fingerprint(target, first),
+    carry, keys = jax.block_until_ready(loop.start(sampler, collector, key, positions))
+    cost = RunCost(compile_seconds=time.perf_counter() - clock)
+    checkpoint = Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan))
+    driver = Driver(sampler, collector, plan, checkpoint, devices=devices)
+    make_run = functools.partial(
+        Run.of, sampler=sampler, settings=settings, fingerprint=fingerprint(target, first), earlier=cost
     )
-    return drive(sampler, collector, plan, before, progress, save_to, devices)
+    return _complete(driver, make_run, sampler, progress, save_to)
 
 
 def resume(
@@ -173,30 +176,52 @@ def resume(
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
     """
-    if estimator is not None:
-        estimator, integrator = _parts(estimator, integrator)
+    given_estimator, given_integrator = (None, integrator) if estimator is None else _parts(estimator, integrator)
     process.check()
-    _start.check_length(num_steps, data_passes)
+    check_length(num_steps, data_passes)
     if save_to is not None:
         storage.check_writable(save_to)
     old = storage.read(path, like)
     settings = old.settings
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
-    given = (estimator, integrator, None if collect is None else collector)
-    estimator = estimator or rebuild(settings["estimator"], "estimator")
-    integrator = integrator or rebuild(settings["integrator"], "integrator")
-    check_parts(target, estimator, integrator)
-    assert estimator is not None
-    for role, part in zip(("estimator", "integrator", "collect"), given, strict=True):
-        check_same(settings[role], part, role)
+    chosen = given_estimator or rebuild(settings["estimator"], "estimator")
+    integrator = given_integrator or rebuild(settings["integrator"], "integrator")
+    check_parts(target, chosen, integrator)
+    check_same(settings["estimator"], given_estimator, "estimator")
+    check_same(settings["integrator"], given_integrator, "integrator")
+    check_same(settings["collect"], None if collect is None else collector, "collect")
     check_same_target(old.fingerprint, target)
     placement.mesh(settings["num_chains"], devices)
     total = None if data_passes is not None else _total_steps(settings, num_steps)
-    sampler = compose(target, estimator, integrator)
+    sampler = compose(target, chosen, integrator)
     if total is None:
-        total = _total_steps(settings, _start.count_steps(sampler, None, data_passes, resumed=True))
+        total = _total_steps(settings, count_steps(sampler, None, data_passes, resumed=True))
     plan = Plan(total, settings["discard"], settings["thin"])
-    return drive(sampler, collector, plan, old.restored(sampler, collector), progress, save_to, devices)
+    restored = old.restored(sampler, collector)
+    assert isinstance(restored.checkpoint, Checkpoint)
+    driver = Driver(sampler, collector, plan, restored.checkpoint, Kept(restored.draws, restored.stats), devices)
+    make_run = functools.partial(
+        Run.of, sampler=sampler, settings=settings, fingerprint=restored.fingerprint, earlier=restored.cost
+    )
+    return _complete(driver, make_run, sampler, progress, save_to)
+
+
+def _complete(
+    driver: Driver,
+    make_run: Callable[[Snapshot], Run],
+    sampler: AbstractSampler,
+    progress: bool | None,
+    save_to: str | os.PathLike | None,
+) -> Run:
+    """Drives the chains to the end of their plan, or to the first Ctrl-C or SIGTERM, and saves the run."""
+    saver = Autosave(save_to)
+    with interrupt.deferred(terminate=save_to is not None) as stop:
+        run = make_run(driver.run(stop, progress, lambda: saver.if_due(lambda: make_run(driver.snapshot()))))
+        if not run.ok.all() or run.hot.any():
+            cause = likely_cause(sampler, run.fingerprint["position"])
+            run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
+        saver.save(run)
+    return run
 
 
 def _parts(
@@ -216,21 +241,21 @@ def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
     total = settings.get("planned_steps", done) if num_steps is None else done + int(num_steps)
     if total <= done:
         raise InputError("the saved run is complete: give num_steps= or data_passes=, how much further to go")
-    _start.check_total(total)
+    check_total(total)
     return total
 
 
-def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> state.Limits:
+def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> Limits:
     size = max(1.0, *(float(np.max(np.abs(np.asarray(leaf, np.float64)))) for leaf in jax.tree.leaves(start)))
     largest = float(np.finfo(np.float32).max)
-    return state.Limits(
+    return Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
-        temperature=np.array(min(state.HOT * float(sampler.temperature), largest), np.float32),
+        temperature=np.array(min(HOT * float(sampler.temperature), largest), np.float32),
         probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
     )
 
 
 def _versions() -> dict[str, str]:
-    """What made this run, for whoever has to repeat it."""
+    """Versions of Python and of the libraries that a run depends on."""
     found = {name: importlib.metadata.version(name) for name in _RECORDED_VERSIONS}
     return {"python": platform.python_version(), **found}

@@ -13,7 +13,7 @@ from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg import sampling
-from ewsg._engine import draws as _record, driver
+from ewsg._engine import driver, plan
 from ewsg.integrators.base import AbstractIntegrator
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.01, friction=5.0)
@@ -43,8 +43,8 @@ def test_thinning_discarding_and_chunking_do_not_change_the_chain(gaussian, monk
     every = run(gaussian)
     thinned = run(gaussian, thin=7, discard=11)
     np.testing.assert_array_equal(thinned.draws, every.draws[:, 11 + 6 :: 7])
-    monkeypatch.setattr(_record, "_CHUNK_DRAWS", 5)
-    monkeypatch.setattr(driver, "_next_quota", lambda taken, seconds, quota: 3)
+    monkeypatch.setattr(plan, "_MOST_DRAWS_PER_CALL", 5)
+    monkeypatch.setattr(driver, "next_quota", lambda taken, seconds, quota: 3)
     chunked = run(gaussian, thin=7, discard=11)
     np.testing.assert_array_equal(chunked.draws, thinned.draws)
     for name, values in thinned.stats.items():
@@ -58,7 +58,7 @@ def test_chunking_does_not_change_which_chains_fail(gaussian, monkeypatch):
     whole = run(gaussian, **options)
     assert 5 < np.sum(whole.status == "diverged") < 60
     for quota in (1, 7):
-        monkeypatch.setattr(driver, "_next_quota", lambda taken, seconds, _, quota=quota: quota)
+        monkeypatch.setattr(driver, "next_quota", lambda taken, seconds, _, quota=quota: quota)
         cut = run(gaussian, **options)
         np.testing.assert_array_equal(cut.status, whole.status)
         np.testing.assert_array_equal(cut.draws, whole.draws)
@@ -237,7 +237,7 @@ def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return 100
 
-    monkeypatch.setattr(driver, "_next_quota", interrupting_quota)
+    monkeypatch.setattr(driver, "next_quota", interrupting_quota)
     found = run(gaussian, num_steps=2_000_000_000, thin=40_000_000, save_to=tmp_path / "run.npz")
     assert found.settings["interrupted"]
     assert found.settings["num_steps"] == sum(chunks) == 8 + 5 * 100

@@ -1,6 +1,5 @@
-"""What a run is to keep, and the host's copy of what it has kept so far."""
+"""The host's buffer of kept draws."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,59 +8,47 @@ import numpy as np
 
 from .._core import memory, pytree
 from ..collect import AbstractCollector
-from ..result.run import Checkpoint, Run, RunCost
 from . import loop, state
+from .plan import Plan, draws_per_call
 
-_CHUNK_BYTES = 16 * 2**20
-_CHUNK_DRAWS = 4096
-_LIVE = {"kinetic_temperature": "T_kin", "configurational_temperature": "T_conf", "acceptance": "accept"}
-
-
-class Plan(NamedTuple):
-    """Which steps are taken and which of them are kept: every `thin`-th after the first `discard`."""
-
-    num_steps: int
-    discard: int
-    thin: int
-
-    @property
-    def num_draws(self) -> int:
-        """How many draws a chain keeps."""
-        return max(0, self.num_steps - self.discard) // self.thin
+_LIVE_LABELS = {"kinetic_temperature": "T_kin", "configurational_temperature": "T_conf", "acceptance": "accept"}
 
 
-def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tuple[int, int, bool]:
-    """(steps to the first draw, draws, whether that draw is not due yet) of the next call."""
-    if done < plan.discard:
-        return min(quota, min(plan.discard, plan.num_steps) - done), 1, True
-    to_draw = plan.thin - since
-    left = (plan.num_steps - done - to_draw) // plan.thin + 1
-    if quota < to_draw or left < 1:
-        return min(quota, plan.num_steps - done), 1, True
-    return to_draw, max(1, min(1 + (quota - to_draw) // plan.thin, room, left)), False
+class Kept(NamedTuple):
+    """Draws and diagnostics, with leading axes (chain, draw)."""
+
+    draws: Any
+    stats: dict[str, np.ndarray]
 
 
-class Record:
-    """Kept draws on the host, filled chunk by chunk."""
+class DrawBuffer:
+    """The draws that a plan keeps, filled chunk by chunk."""
 
-    def __init__(self, collector: AbstractCollector, carry: state.Carry, plan: Plan, before: Run):
-        row = jax.eval_shape(lambda: loop.empty_rows(collector, carry, 1))
-        self._filled = int(carry.draws)
+    def __init__(self, collector: AbstractCollector, carry: state.Carry, plan: Plan, earlier: Kept | None):
+        row = loop.row_shapes(collector, carry)
         row_bytes = pytree.num_bytes(row)
         memory.check(
             row_bytes * plan.num_draws,
             f"keeping {plan.num_draws:,} draws",
             "raise thin=, or keep less of each draw with collect=",
         )
-        self.room = max(1, min(_CHUNK_BYTES // max(row_bytes, 1), _CHUNK_DRAWS))
+        self.draws_per_call = draws_per_call(row_bytes)
         self._host = jax.tree.map(
-            lambda leaf: np.empty((leaf.shape[1], plan.num_draws, *leaf.shape[2:]), leaf.dtype), row
+            lambda leaf: np.empty((leaf.shape[0], plan.num_draws, *leaf.shape[1:]), leaf.dtype), row
         )
+        self._row = row
+        self._filled = int(carry.draws)
         if self._filled:
-            jax.tree.map(self._fill(0), self._host, {"draw": before.draws, "stats": before.stats})
+            assert earlier is not None
+            jax.tree.map(self._fill(0), self._host, {"draw": earlier.draws, "stats": earlier.stats})
+
+    def empty_rows(self) -> Any:
+        """Room on the device for the draws of one call, with the axes (draw, chain)."""
+        rows = jax.tree.map(lambda leaf: np.zeros((self.draws_per_call, *leaf.shape), leaf.dtype), self._row)
+        return jax.device_put(rows)
 
     def take(self, rows: Any, count: int) -> None:
-        """Copies rows to the host and keeps the first `count`: cut on the device, every count would be compiled."""
+        """Copies rows to the host and keeps the first `count`: slicing on the device would recompile for each count."""
         kept = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf)[:count], 0, 1), rows)
         jax.tree.map(self._fill(self._filled), self._host, kept)
         self._filled += count
@@ -76,24 +63,11 @@ class Record:
     def live(self) -> str:
         """The latest diagnostics, for the progress bar."""
         stats = self._host["stats"]
-        latest = {label: stats[name][:, self._filled - 1] for name, label in _LIVE.items() if name in stats}
+        latest = {label: stats[name][:, self._filled - 1] for name, label in _LIVE_LABELS.items() if name in stats}
         finite = {label: values[np.isfinite(values)] for label, values in latest.items()}
         return "  ".join(f"{label} {values.mean():.2f}" for label, values in finite.items() if values.size)
 
-    def run(self, before: Run, checkpoint: Checkpoint, cost: RunCost, plan: Plan, collector: AbstractCollector) -> Run:
-        """The run as it stands."""
+    def kept(self) -> Kept:
+        """The draws so far."""
         kept = jax.tree.map(lambda leaf: leaf[:, : self._filled], self._host)
-        carry = checkpoint.carry
-        return dataclasses.replace(
-            before,
-            draws=kept["draw"],
-            stats=kept["stats"],
-            status=np.array([state.Status(code).name for code in np.asarray(carry.chains.status)]),
-            cost=cost,
-            collected=jax.tree.map(np.asarray, loop.collected(collector, carry)),
-            settings=before.settings
-            | {"num_steps": int(carry.step), "discard": plan.discard, "thin": plan.thin}
-            | {"planned_steps": max(plan.num_steps, before.settings.get("planned_steps", 0))}
-            | {"interrupted": int(carry.step) < plan.num_steps},
-            checkpoint=checkpoint,
-        )
+        return Kept(kept["draw"], kept["stats"])

@@ -1,82 +1,125 @@
-"""A run from where it stands to the end of its plan: calls of the compiled loop, progress, saving, and an early end."""
+"""Drives chains through their plan, by calls of the compiled loop of about a second each."""
 
-import dataclasses
-import os
+import math
 import time
-import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from ..collect import AbstractCollector
-from ..errors import InputError
-from ..result.failure import likely_cause
-from ..result.run import Checkpoint, Run
 from ..sampler import AbstractSampler
-from . import interrupt, loop, placement, progress as _progress, state
-from .draws import Plan, Record, next_chunk
+from . import loop, placement, progress as _progress, state
+from .draws import DrawBuffer, Kept
+from .plan import FIRST_QUOTA, Plan, next_chunk, next_quota
 
-_CHUNK_SECONDS, _FEW_SECONDS, _FEW_STEPS = 1.0, 3.0, 8
-_AUTOSAVE_SECONDS, _AUTOSAVE_SHARE = 60.0, 20
-_LARGE_DATUM = 64 * 2**10
-
-
-def drive(
-    sampler: AbstractSampler,
-    collector: AbstractCollector,
-    plan: Plan,
-    before: Run,
-    progress: bool | None,
-    save_to: str | os.PathLike | None,
-    devices: int,
-) -> Run:
-    """Takes the run from where `before` stands to the end of the plan, or to the first Ctrl-C or SIGTERM."""
-    chains = _Chains(sampler, collector, plan, before, devices)
-    saver = _Saver(save_to)
-    with (
-        interrupt.deferred(terminate=save_to is not None) as stop,
-        _progress.bar(plan.num_steps, progress) as update,
-    ):
-        chains.compile()
-        quota = _FEW_STEPS
-        while chains.done < plan.num_steps and not stop():
-            taken, seconds = chains.advance(quota)
-            quota = _next_quota(taken, seconds, quota)
-            update(chains.done, f"{taken / seconds:,.0f} steps/s  {chains.live}")
-            saver.now_and_then(chains.snapshot)
-        run = chains.snapshot()
-        if not run.ok.all() or run.hot.any():
-            cause = likely_cause(sampler, before.fingerprint["position"])
-            run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
-        saver.save(run)
-    return run
+_LARGE_DATUM_BYTES = 64 * 2**10
 
 
-class _Chains:
-    """All chains on their devices, and the host's record of what was kept of them."""
+class Snapshot(NamedTuple):
+    """A run between two calls of the loop.
+
+    Attributes:
+        kept: draws and diagnostics so far.
+        status: per chain, the name of its `Status`.
+        collected: what the collector kept, with a leading axis of chains.
+        checkpoint: all that is needed to go on.
+        plan: where the run is going.
+        num_steps: how far it has come, from its very start.
+        datum_gradients: counted by each chain, from its very start.
+        datum_directional: likewise.
+        num_probes: how often the noise ratio was measured, all chains together.
+        seconds: time in the loop, by this driver.
+        compile_seconds: time spent compiling it.
+    """
+
+    kept: Kept
+    status: np.ndarray
+    collected: Any
+    checkpoint: state.Checkpoint
+    plan: Plan
+    num_steps: int
+    datum_gradients: np.ndarray
+    datum_directional: np.ndarray
+    num_probes: int
+    seconds: float
+    compile_seconds: float
+
+
+class Driver:
+    """All chains on their devices, and the host's buffer of their draws.
+
+    Args:
+        sampler: the transition.
+        collector: what is kept of each draw.
+        plan: the steps to take, counted from the very start of the run.
+        checkpoint: where the chains are.
+        earlier: the draws of a resumed run so far.
+        devices: how many devices share the chains.
+    """
 
     def __init__(
-        self, sampler: AbstractSampler, collector: AbstractCollector, plan: Plan, before: Run, devices: int
+        self,
+        sampler: AbstractSampler,
+        collector: AbstractCollector,
+        plan: Plan,
+        checkpoint: state.Checkpoint,
+        earlier: Kept | None = None,
+        devices: int = 1,
     ) -> None:
-        assert isinstance(before.checkpoint, Checkpoint)
-        carry, keys, self._limits = before.checkpoint
-        self._plan, self._before = plan, before
-        self._record = Record(collector, carry, plan, before)
-        self._mesh = mesh = placement.mesh(before.settings["num_chains"], devices)
+        carry, keys, self._limits = checkpoint
+        self._plan = plan
+        self._buffer = DrawBuffer(collector, carry, plan, earlier)
+        self._mesh = mesh = placement.mesh(len(carry.chains.status), devices)
         self._sampler, self._collector = placement.place((sampler, collector), state.SAME, mesh)
         self._keys = placement.place(keys, state.EACH, mesh)
         self._carry = placement.place(carry, state.CARRY_SPECS, mesh)
-        rows = loop.empty_rows(collector, carry, self._record.room)
-        self._rows = placement.place(rows, state.ROWS_SPECS, mesh)
-        large = sampler.target.datum_bytes(before.fingerprint["position"]) > _LARGE_DATUM
-        self._loop = loop.advance(mesh, large)
-        self.done = int(carry.step)
-        self.live = ""
-        self._compile_seconds = self._seconds = 0.0
+        self._rows = placement.place(self._buffer.empty_rows(), state.ROWS_SPECS, mesh)
+        self._loop = loop.advance(mesh, _is_large(sampler, carry))
+        self._done = int(carry.step)
+        self._seconds = self._compile_seconds = 0.0
 
-    def compile(self) -> None:
+    def run(self, stop: Callable[[], bool], progress: bool | None, between_calls: Callable[[], None]) -> Snapshot:
+        """Takes the chains to the end of the plan.
+
+        Args:
+            stop: asked between calls; ends the run early.
+            progress: whether to show a bar, as in `ewsg.sample`.
+            between_calls: called after every call of the loop, to save a `snapshot` now and then.
+        """
+        with _progress.bar(self._plan.num_steps, progress) as update:
+            self._compile()
+            quota, live = FIRST_QUOTA, ""
+            while self._done < self._plan.num_steps and not stop():
+                began, before = time.perf_counter(), self._done
+                live = self._advance(quota) or live
+                seconds, taken = time.perf_counter() - began, self._done - before
+                self._seconds += seconds
+                quota = next_quota(taken, seconds, quota)
+                update(self._done, f"{taken / seconds:,.0f} steps/s  {live}")
+                between_calls()
+            return self.snapshot()
+
+    def snapshot(self) -> Snapshot:
+        """The run as it stands."""
+        carry, chains = self._carry, self._carry.chains
+        draws_per_probe, num_chains = int(self._limits.probe_every), len(chains.status)
+        return Snapshot(
+            kept=self._buffer.kept(),
+            status=np.array([state.Status(code).name for code in np.asarray(chains.status)]),
+            collected=loop.collected(self._collector, carry),
+            checkpoint=state.Checkpoint(carry, self._keys, self._limits),
+            plan=self._plan,
+            num_steps=self._done,
+            datum_gradients=np.asarray(chains.gradients.value()),
+            datum_directional=np.asarray(chains.directional.value()),
+            num_probes=num_chains * math.ceil(int(carry.draws) / draws_per_probe),
+            seconds=self._seconds,
+            compile_seconds=self._compile_seconds,
+        )
+
+    def _compile(self) -> None:
         """Compiles the loop, by a call that takes no step."""
         began = time.perf_counter()
         if self._mesh is not None:
@@ -84,80 +127,38 @@ class _Chains:
         self._call(0, 0, False)
         self._compile_seconds = time.perf_counter() - began
 
-    def advance(self, quota: int) -> tuple[int, float]:
-        """Takes up to about `quota` steps; returns how many they were and how many seconds they took."""
-        plan, record = self._plan, self._record
-        began = time.perf_counter()
-        first, num_draws, partial = next_chunk(plan, self.done, int(self._carry.since), quota, record.room)
+    def _advance(self, quota: int) -> str:
+        """Takes up to about `quota` steps; returns the latest diagnostics if there was a draw."""
+        plan, buffer = self._plan, self._buffer
+        since = 0 if self._done == plan.discard else int(self._carry.since)
+        first, num_draws, partial = next_chunk(plan, self._done, since, quota, buffer.draws_per_call)
         self._call(first, num_draws, partial)
-        taken = first + (num_draws - 1) * plan.thin
-        self.done += taken
+        self._done += first + (num_draws - 1) * plan.thin
         if not partial:
-            record.take(self._rows, num_draws)
-            self.live = record.live()
-        if self.done == plan.discard:
-            self._carry = placement.place(loop.begin_recording(self._carry), state.CARRY_SPECS, self._mesh)
-        seconds = time.perf_counter() - began
-        self._seconds += seconds
-        return taken, seconds
-
-    def snapshot(self) -> Run:
-        """The run as it stands."""
-        checkpoint = Checkpoint(self._carry, self._keys, self._limits)
-        cost = self._before.cost.plus(checkpoint, self._sampler, self._compile_seconds, self._seconds)
-        return self._record.run(self._before, checkpoint, cost, self._plan, self._collector)
+            buffer.take(self._rows, num_draws)
+        return "" if partial else buffer.live()
 
     def _call(self, first: int, num_draws: int, partial: bool) -> None:
         self._carry, self._rows = jax.block_until_ready(self._loop(*self._arguments(first, num_draws, partial)))
 
     def _arguments(self, first: int, num_draws: int, partial: bool) -> tuple[Any, ...]:
         plan = self._plan
-        ends = not partial or self.done + first in (plan.discard, plan.num_steps)
-        counts = (np.array(count, np.int32) for count in (first, num_draws, plan.thin))
-        chunk = state.Chunk(*counts, partial=np.array(partial), ends=np.array(ends))
+        ends = not partial or self._done + first in (plan.discard, plan.num_steps)
+        chunk = state.Chunk(
+            first=np.array(first, np.int32),
+            num_draws=np.array(num_draws, np.int32),
+            thin=np.array(plan.thin, np.int32),
+            begins=np.array(self._done == plan.discard),
+            partial=np.array(partial),
+            ends=np.array(ends),
+        )
         limits = self._limits
-        if self.done < plan.discard:  # a chain on its way from a far start may be as hot as it likes
+        if self._done < plan.discard:  # a chain on its way from a far start may be as hot as it likes
             limits = limits._replace(temperature=np.array(np.inf, np.float32))
         return self._sampler, self._collector, self._keys, self._carry, self._rows, chunk, limits
 
 
-class _Saver:
-    """Writes a run now and then, and at its end. A full disk costs a warning, never the draws in memory."""
-
-    def __init__(self, path: str | os.PathLike | None) -> None:
-        self._path = path
-        self._due = time.perf_counter() + _AUTOSAVE_SECONDS
-
-    def now_and_then(self, snapshot: Callable[[], Run]) -> None:
-        """Saves if it is time to: every minute, and such that saving takes at most a twentieth of the time."""
-        began = time.perf_counter()
-        if self._path is None or began < self._due:
-            return
-        self.save(snapshot())
-        now = time.perf_counter()
-        self._due = now + max(_AUTOSAVE_SECONDS, _AUTOSAVE_SHARE * (now - began))
-
-    def save(self, run: Run) -> None:
-        """Writes the run, if there is a path to write it to."""
-        if self._path is None:
-            return
-        try:
-            run.save(self._path)
-        except (OSError, InputError) as error:
-            warnings.warn(
-                f"the run could not be saved to {self._path} ({error}); it goes on in memory: save what is returned "
-                "elsewhere with run.save(path)",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-
-
-def _next_quota(taken: int, seconds: float, quota: int) -> int:
-    """How many steps the next call takes: about a second's worth, approached from below.
-
-    A call also has to ask the system for its memory. Where steps are slow, that of a large network takes as long as one
-    of them, so that a few are taken together as long as an interrupt need not wait for more than three seconds.
-    """
-    rate = taken / max(seconds, 1e-6)
-    wanted = max(1, int(_CHUNK_SECONDS * rate), min(_FEW_STEPS, int(_FEW_SECONDS * rate)))
-    return min(wanted, 16 * max(quota, taken), 2**30)
+def _is_large(sampler: AbstractSampler, carry: state.Carry) -> bool:
+    """Whether products have operands of many megabytes: see `compiler.options`."""
+    position = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), carry.chains.anchor)
+    return sampler.target.datum_bytes(position) > _LARGE_DATUM_BYTES

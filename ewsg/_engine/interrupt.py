@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a question that a loop asks between two calls, not as an exception in the middle of one."""
+"""Ctrl-C and SIGTERM as a flag that a loop checks between two calls, not an exception in the middle of one."""
 
 import contextlib
 import os
@@ -28,11 +28,12 @@ class Stop:
 def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
     """Yields a function that says whether the run should end.
 
-    A second Ctrl-C raises KeyboardInterrupt as usual. Signals reach the main thread only: elsewhere none is held back.
+    A second Ctrl-C raises KeyboardInterrupt as usual. Python handles signals in the main thread only: in others this
+    does nothing.
 
     Args:
-        terminate: hold back SIGTERM too, which a cluster sends at its time limit. It takes its usual course once the
-            block is left, after whatever was saved there.
+        terminate: defer SIGTERM too, which a cluster sends at its time limit. It is delivered once the block is left,
+            after the run was saved there.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -53,7 +54,7 @@ def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
         for number, handle in previous.items():
             signal.signal(number, signal.SIG_DFL if handle is None else handle)  # None: it was not set from Python
     if stop.signal == signal.SIGTERM:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # Windows has no other way that handlers see
 
 
 @contextlib.contextmanager

@@ -6,8 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 
 from .. import _random
 from .._core import pytree
@@ -32,20 +33,21 @@ from .state import (
     Status,
 )
 
-_BLOCK = 32
+_STEPS_PER_BLOCK = 32
 
 
 @functools.partial(jax.jit, static_argnames="num_chains")
 def chain_keys(key: Key, num_chains: int) -> Keys:
-    """The keys of the first `num_chains` chains; those of a chain do not depend on how many there are."""
+    """The keys of the first `num_chains` chains; chain k's keys are the same whatever `num_chains` is."""
     fold = jax.vmap(_random.fold, in_axes=(0, None))
     own = jax.vmap(_random.fold, in_axes=(None, 0))(key, jnp.arange(num_chains))
     return Keys(*(fold(own, stream) for stream in range(4)))
 
 
 @jax.jit
-def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, positions: Position) -> Carry:
-    """All chains at their starting points."""
+def start(sampler: AbstractSampler, collector: AbstractCollector, key: Key, positions: Position) -> tuple[Carry, Keys]:
+    """All chains at their starting points, stacked along a leading axis, and the keys that the root key gives them."""
+    keys = chain_keys(key, jax.tree.leaves(positions)[0].shape[0])
 
     def chain(key: Key, position: Position) -> Chain:
         state = sampler.init(key, position)
@@ -64,12 +66,12 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, keys: Keys, po
         )
 
     chains = jax.vmap(chain, out_axes=CHAIN_AXES)(keys.start, positions)
-    return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0))
+    return Carry(chains, jnp.int32(0), jnp.int32(0), jnp.int32(0)), keys
 
 
 @functools.cache
 def advance(mesh: Mesh | None, large: bool) -> Callable[..., tuple[Carry, Any]]:
-    """`steps`, compiled; with a mesh every device takes some of the chains. Carry and rows are given away."""
+    """`steps`, compiled; with a mesh every device takes some of the chains. `carry` and `rows` are donated."""
     run = steps
     if mesh is not None:
         run = jax.shard_map(
@@ -92,7 +94,8 @@ def steps(
     limits: Limits,
 ) -> tuple[Carry, Any]:
     """The steps of a chunk and its draws."""
-    first, num_draws, thin, partial, _ = chunk
+    first, num_draws, thin, partial = chunk.first, chunk.num_draws, chunk.thin, chunk.partial
+    carry = _begin_recording(carry, jnp.asarray(chunk.begins))
 
     def step(_, carry: Carry) -> Carry:
         step_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.steps, carry.step)
@@ -102,11 +105,11 @@ def steps(
 
     def block(left_carry, open_end):
         left, carry = left_carry
-        count = jnp.minimum(left, _BLOCK - carry.since % _BLOCK)
+        count = jnp.minimum(left, _STEPS_PER_BLOCK - carry.since % _STEPS_PER_BLOCK)
         carry = jax.lax.fori_loop(0, count, step, carry)
-        whole = carry.since % _BLOCK == 0
+        whole = carry.since % _STEPS_PER_BLOCK == 0
         look = whole | ((left == count) & ~open_end)
-        recent = (carry.since - 1) % _BLOCK + 1
+        recent = (carry.since - 1) % _STEPS_PER_BLOCK + 1
         judge = jax.vmap(functools.partial(_judge, limits, look, recent), (CHAIN_AXES,), CHAIN_AXES)
         chains = judge(carry.chains)
         return left - count, carry._replace(chains=pytree.where(whole, _flush(chains), chains))
@@ -128,33 +131,34 @@ def steps(
     return jax.lax.fori_loop(0, num_draws, draw, (carry, rows))
 
 
-@functools.partial(jax.jit, static_argnames="num_rows")
-def empty_rows(collector: AbstractCollector, carry: Carry, num_rows: int) -> Any:
-    """Room for `num_rows` draws of all chains, the draw first."""
-    row = jax.eval_shape(functools.partial(_rows, collector), carry)
-    return jax.tree.map(lambda leaf: jnp.zeros((num_rows, *leaf.shape), leaf.dtype), row)
+def row_shapes(collector: AbstractCollector, carry: Carry) -> Any:
+    """The shapes of one draw of all chains, the chain first."""
+    return jax.eval_shape(functools.partial(_rows, collector), carry)
 
 
-def begin_recording(carry: Carry) -> Carry:
-    """The end of the discarded part: windows are emptied, and the chain's place becomes the point of reference."""
-    chains = carry.chains
-    sums, since, anchor = _renewed((chains.window, chains.recent), carry.since, chains.state.phase.position)
-    return carry._replace(chains=chains._replace(window=sums[0], recent=sums[1], anchor=anchor), since=since)
-
-
-@jax.jit
-def _renewed(sums: Any, since: Int[Array, ""], position: Position) -> tuple[Any, Int[Array, ""], Position]:
-    return pytree.zeros_like(sums), jnp.zeros_like(since), jax.tree.map(jnp.copy, position)
-
-
-@jax.jit
 def collected(collector: AbstractCollector, carry: Carry) -> Any:
-    """The collector's result for every chain; NaN for those that failed."""
+    """The collector's result for every chain, on the host; NaN for those that failed."""
+    shapes = jax.eval_shape(_collected, collector, carry)
+    found = _collected(collector, carry) if jax.tree.leaves(shapes) else shapes
+    return jax.tree.map(np.asarray, found)
 
+
+@jax.jit
+def _collected(collector: AbstractCollector, carry: Carry) -> Any:
     def result(chain: Chain) -> Any:
         return _blank_failed(collector.result(chain.summary, carry.draws), chain.status)
 
     return jax.vmap(result, (CHAIN_AXES,))(carry.chains)
+
+
+def _begin_recording(carry: Carry, begins: Bool[Array, ""]) -> Carry:
+    """Where recording begins, resets the statistics and anchors the configurational temperature at the position."""
+    chains = carry.chains
+    sums = (chains.window, chains.recent)
+    window, recent = pytree.where(begins, pytree.zeros_like(sums), sums)
+    anchor = pytree.where(begins, chains.state.phase.position, chains.anchor)
+    chains = chains._replace(window=window, recent=recent, anchor=anchor)
+    return carry._replace(chains=chains, since=jnp.where(begins, 0, carry.since))
 
 
 def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
@@ -169,12 +173,12 @@ def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
 
 
 def _judge(limits: Limits, look: Array, recent: Int[Array, ""], chain: Chain) -> Chain:
-    """Whether a chain is still in order, if this is the time to look; one that is not is parked at its anchor.
+    """Updates the status of a chain when `look` is set; a failed chain is reset to its anchor with zero momentum.
 
-    One that runs away is far from the origin and heats up without bound. A posterior that lies far away is not hot, and
-    a chain on its way from a bad start is not that far: only both together are a divergence. NaN and infinity do not go
-    away, so that they are found later as well. The draws of a failed chain are blank. Only the phase is held: what else
-    a method carries (n indicators, for FlyMC) may be too large to select.
+    A diverging chain is far from the origin and heats up without bound. A posterior that lies far away is not hot, and
+    a chain on its way from a bad start is not that far: only both together are a divergence. NaN and infinity persist,
+    so it is enough to look now and then. Only the phase is reset: the rest of a method's state (n indicators, for
+    FlyMC) may be too large to select.
     """
     phase = chain.state.phase
     far = pytree.max_abs(phase.position).astype(jnp.float32) > limits.distance
@@ -198,7 +202,7 @@ def _recent_heat(chain: Chain) -> Array:
 
 
 def _flush(chain: Chain) -> Chain:
-    """The recent sums, moved to the compensated ones."""
+    """Adds the recent sums to the compensated ones."""
     return chain._replace(window=chain.window.add(chain.recent), recent=pytree.zeros_like(chain.recent))
 
 
@@ -206,7 +210,8 @@ def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[s
     """The scalars averaged over the steps between two draws.
 
     Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·force/d, whose mean is T for any fixed c in the
-    target exp(−V/T) (the virial theorem) and sees what heats or cools the position, momentum or not.
+    target exp(−V/T) (the virial theorem). The latter detects heating or cooling of the position, with or
+    without momentum.
     """
     dimension = pytree.size(anchor)
     stats = {}
@@ -222,7 +227,7 @@ def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[s
 
 
 def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:
-    """Refreshes the noise ratio of every chain where it is due; otherwise costs nothing."""
+    """Measures the noise ratio of every chain anew, if that is due."""
 
     def refresh(chains: Chain) -> Array:
         probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
@@ -234,12 +239,12 @@ def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Ch
 
 
 def _rows(collector: AbstractCollector, carry: Carry) -> dict[str, Any]:
-    """What is kept of all chains at a draw."""
+    """The rows of all chains at a draw."""
     return jax.vmap(functools.partial(_row, collector), (CHAIN_AXES, None))(carry.chains, carry.since)
 
 
 def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> dict[str, Any]:
-    """What is kept of one chain at a draw; nothing of a chain that has failed is a number."""
+    """The row of one chain at a draw; all values of a failed chain are NaN."""
     means = jax.tree.map(lambda total: total / since.astype(total.dtype), _flush(chain).window.value())
     row = {
         "draw": collector.row(chain.state.phase.position),
@@ -249,7 +254,7 @@ def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> d
 
 
 def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due: Array) -> Chain:
-    """Hands a draw to the collector and empties the window, where a draw is due."""
+    """Hands a draw to the collector and resets the window, if a draw is due."""
 
     def update(summary: Any) -> Any:
         new = collector.update(summary, chain.state.phase.position, count)
@@ -262,7 +267,7 @@ def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due
 
 
 def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:
-    """NaN in place of every real number of a chain that has failed."""
+    """Replaces every real number of a failed chain by NaN."""
 
     def blank(leaf: Array) -> Array:
         real = jnp.issubdtype(leaf.dtype, jnp.floating)

@@ -1,4 +1,4 @@
-"""Chains shared out over the devices that JAX has: two cores of a machine, or several accelerators."""
+"""Sharding of chains over JAX's devices: two cores of a machine, or several accelerators."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ _FACTORISATIONS = {
 
 
 def mesh(num_chains: int, devices: int) -> Mesh | None:
-    """So many of JAX's devices, which share the chains evenly; None is one."""
+    """A mesh over the first `devices` local devices, or None for a single device."""
     check_count("sample", "devices", devices, 1)
     present = jax.local_devices()
     if devices > len(present):
@@ -30,10 +30,10 @@ def mesh(num_chains: int, devices: int) -> Mesh | None:
 
 
 def check(steps: Callable, *args: Any) -> None:
-    """Refuse to share out, over cores, steps that factorise matrices, or collectors that do.
+    """Raises InputError if steps or collectors that factorise matrices are to be sharded over CPU cores.
 
-    Such a call waits for threads of the pool that the devices themselves occupy: with as many devices as cores, for
-    ever.
+    A factorisation waits for threads of the pool that the devices themselves occupy: with as many devices as cores, it
+    deadlocks.
     """
     if jax.default_backend() == "cpu" and (found := _factorisations(jax.make_jaxpr(steps)(*args).jaxpr)):
         raise InputError(f"devices= must be 1 on the CPU where steps factorise matrices ({', '.join(found)})")
@@ -45,7 +45,7 @@ def _factorisations(jaxpr: Jaxpr) -> list[str]:
 
 
 def place(tree: Any, specs: Any, mesh: Mesh | None) -> Any:
-    """The same arrays, laid out as `specs` (a prefix of the tree) says."""
+    """The same arrays, sharded by `specs`, a prefix of the tree."""
     if mesh is None:
         return tree
     shardings = jax.tree.map(

@@ -1,8 +1,9 @@
-"""What the loop carries: chains and the records kept of them, keys, limits, and how all are shared out over devices."""
+"""The state that the loop carries, and its layout: vmap axes, and sharding over devices."""
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+import jax
 from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int
 
@@ -13,10 +14,11 @@ from .placement import AXIS
 
 HOT = 1_000.0
 """A chain this many times hotter than the target draws nothing of it, however finite it is."""
+Tree = TypeVar("Tree")
 
 
 class Status(IntEnum):
-    """What became of a chain: what it was when it was looked at, so that a fast explosion may end as `nonfinite`."""
+    """The state of a chain when it was last checked; a fast divergence may end as `nonfinite`."""
 
     ok = 0
     nonfinite = 1
@@ -24,9 +26,10 @@ class Status(IntEnum):
 
 
 class Chain(NamedTuple):
-    """One chain, and what is recorded about it.
+    """One chain, and the statistics recorded about it.
 
-    Plain sums of up to a block of steps (`recent`) are added to the compensated ones since the last draw (`window`).
+    Statistics are summed plainly over a block of steps (`recent`), and blocks with compensation since the last draw
+    (`window`).
     """
 
     state: SamplerState
@@ -40,10 +43,26 @@ class Chain(NamedTuple):
     summary: Any
 
 
-STATE_AXES = SamplerState._make((0, 0, None))
-_COUNTS_AXES = Counts._make((None, 0))
-CHAIN_AXES = Chain._make((STATE_AXES, 0, _COUNTS_AXES, _COUNTS_AXES, *(0,) * 5))
-"""All of a chain has a leading axis but the step counter and what is counted for every chain (see `Kick.step`)."""
+def _layout(kind: type[Tree], **fields: Any) -> Tree:
+    """The axis, or the sharding, of each field by its name; a field that is missing or unknown is an error."""
+    return kind(**fields)
+
+
+STATE_AXES = _layout(SamplerState, phase=0, estimator=0, step=None)
+_COUNTS_AXES = _layout(Counts, every=None, own=0)
+CHAIN_AXES = _layout(
+    Chain,
+    state=STATE_AXES,
+    status=0,
+    gradients=_COUNTS_AXES,
+    directional=_COUNTS_AXES,
+    window=0,
+    recent=0,
+    anchor=0,
+    noise_ratio=0,
+    summary=0,
+)
+"""vmap axes of `Chain`: everything is batched except the step counter and the cost counters that chains share."""
 
 
 class Carry(NamedTuple):
@@ -56,16 +75,21 @@ class Carry(NamedTuple):
 
 
 EACH, SAME = PartitionSpec(AXIS), PartitionSpec()
-"""Some of the chains on every device; the same everywhere."""
-_COUNTS_SPECS = Counts._make((SAME, EACH))
-_CHAIN_SPECS = Chain._make((SamplerState._make((EACH, EACH, SAME)), EACH, _COUNTS_SPECS, _COUNTS_SPECS, *(EACH,) * 5))
-CARRY_SPECS = Carry._make((_CHAIN_SPECS, *(SAME,) * 3))
-"""How a carry is shared out over devices: every one has some of the chains."""
+"""Split over devices by chain; replicated."""
 ROWS_SPECS = PartitionSpec(None, AXIS)
+"""Rows of draws have the axes (draw, chain)."""
+
+
+def _specs_of(axes: Any) -> Any:
+    """The sharding of what has these vmap axes: batched leaves are split over devices, the others replicated."""
+    return jax.tree.map(lambda axis: SAME if axis is None else EACH, axes, is_leaf=lambda axis: axis is None)
+
+
+CARRY_SPECS = _layout(Carry, chains=_specs_of(CHAIN_AXES), step=SAME, since=SAME, draws=SAME)
 
 
 class Keys(NamedTuple):
-    """The streams of each chain: where it starts, its first state, its steps (one key each), its diagnostics."""
+    """The streams of each chain: its starting point, its first state, its steps (one key each), its diagnostics."""
 
     init: Key
     start: Key
@@ -74,23 +98,39 @@ class Keys(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a chain has diverged, being both farther and hotter than this; draws between two probes of the noise."""
+    """A chain that is both farther and hotter than this has diverged; and draws between two probes of the noise."""
 
     distance: Float[HostOrDevice, ""]
     temperature: Float[HostOrDevice, ""]
     probe_every: Int[HostOrDevice, ""]
 
 
+class Checkpoint(NamedTuple):
+    """All that is needed to go on: the chains, their keys, and their limits."""
+
+    carry: Carry
+    keys: Keys
+    limits: Limits
+
+
 class Chunk(NamedTuple):
     """What one call of `advance` does: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
 
-    All counts are traced, so that one compilation serves any run of the same shapes. With `partial` the last draw is
-    not due yet: its row is scratch, and its window goes on in the next call; unless that `ends` what was planned, its
-    chains are not looked at before their block is full, so that nothing depends on how a run is cut into calls.
+    All counts are traced, so that one compilation serves any run of the same shapes.
+
+    Attributes:
+        first: steps to the first draw.
+        num_draws: draws.
+        thin: steps between them.
+        begins: the discarded part has just ended, and recording begins before the first of these steps.
+        partial: the last draw is not due yet. Its row is scratch, and its window continues in the next call.
+        ends: the last of these steps is the last of the discarded part or of the plan. Chains are checked only at full
+            blocks of 32 steps, at draws and here, so that results do not depend on how a run is cut into calls.
     """
 
     first: Int[HostOrDevice, ""]
     num_draws: Int[HostOrDevice, ""]
     thin: Int[HostOrDevice, ""]
+    begins: Bool[HostOrDevice, ""]
     partial: Bool[HostOrDevice, ""]
     ends: Bool[HostOrDevice, ""]

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from .._core.compiler import platform, stored
 from .._core.types import HostOrDevice, Indices, Key, Position
 from ..errors import InputError
-from .generator import FAST, seeded
+from .generator import FAST, seeded_on_host
 from .normal_quantile import normal
 
 _SHUFFLE_ROUNDS = 24
@@ -35,7 +35,7 @@ def make_key(seed: int, generator: str) -> Key:
     """
     low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
     if generator == "fast":
-        return unpack(seeded(low, high), generator)
+        return unpack(seeded_on_host(seed), generator)
     if generator == "threefry":
         return unpack(np.array([high, low]), generator)
     return jax.random.key(low, impl=_implementation(generator))

@@ -14,9 +14,11 @@ Threefry, JAX's default, was built to resist an adversary; this was not. `docs/r
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.random import define_prng_impl
 from jaxtyping import Array, UInt
 
@@ -27,17 +29,17 @@ _FEW = 8
 Word = UInt[Array, "..."]
 
 
-def _mix(word: Word) -> Word:
+def _mix(word: Any) -> Any:
     """f: `lowbias32` of C. Wellons's search for 32-bit mixers of least bias."""
-    word = (word ^ (word >> 16)) * jnp.uint32(0x7FEB352D)
-    word = (word ^ (word >> 15)) * jnp.uint32(0x846CA68B)
+    word = (word ^ (word >> 16)) * np.uint32(0x7FEB352D)
+    word = (word ^ (word >> 15)) * np.uint32(0x846CA68B)
     return word ^ (word >> 16)
 
 
-def _remix(word: Word) -> Word:
+def _remix(word: Any) -> Any:
     """g: the least biased mixer of that search since."""
-    word = (word ^ (word >> 16)) * jnp.uint32(0x21F0AAAD)
-    word = (word ^ (word >> 15)) * jnp.uint32(0xD35A2D97)
+    word = (word ^ (word >> 16)) * np.uint32(0x21F0AAAD)
+    word = (word ^ (word >> 15)) * np.uint32(0xD35A2D97)
     return word ^ (word >> 15)
 
 
@@ -67,14 +69,24 @@ def _seed(seed: Array) -> Word:
     return seeded(low, high)
 
 
-@jax.jit
 def seeded(low: Word, high: Word) -> Word:
     """The key of a 64-bit number, given as two words: different numbers have different keys."""
-    low, high = low ^ jnp.uint32(0x243F6A88), high + jnp.uint32(0x85A308D3)
+    return _side_by_side(*_scrambled(low, high))
+
+
+def seeded_on_host(seed: int) -> np.ndarray:
+    """The same for a number that Python knows, without a compiler."""
+    low, high = (np.array(word, np.uint32) for word in (seed & 0xFFFFFFFF, seed >> 32))
+    with np.errstate(over="ignore"):  # arithmetic is modulo 2^32
+        return np.stack(_scrambled(low, high))
+
+
+def _scrambled(low: Any, high: Any) -> tuple[Any, Any]:
+    low, high = low ^ np.uint32(0x243F6A88), high + np.uint32(0x85A308D3)
     for _ in range(2):
         high = high + _mix(low)
         low = low ^ _remix(high)
-    return _side_by_side(low, high)
+    return low, high
 
 
 def _fold_in(key: Word, number: Array | int) -> Word:

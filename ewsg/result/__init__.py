@@ -1,5 +1,8 @@
-"""What a run leaves: draws, statistics, cost, status; how it is shown, saved and explained."""
+"""What `sample` returns: draws, statistics, cost and status; how they are shown, saved and explained."""
 
-from .run import Checkpoint, Run, RunCost
+from .._engine.state import Checkpoint
+from .cost import RunCost
+from .run import Run
+from .storage import load
 
-__all__ = ["Checkpoint", "Run", "RunCost"]
+__all__ = ["Checkpoint", "Run", "RunCost", "load"]

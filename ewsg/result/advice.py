@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import paired
 from .estimates import Estimates
 from .mixing import mixing
 
@@ -11,10 +12,7 @@ if TYPE_CHECKING:
     from .run import Run
 
 _TEMPERATURE_TOLERANCE = 0.1
-_PAIRED_KINETIC_TOLERANCE = 0.25
 _RHAT_LIMIT = 1.05
-_SD_ERROR_LIMIT = 0.05
-_FAR_OFF = 0.5
 _LISTED_CHAINS = 10
 
 
@@ -23,7 +21,7 @@ def advice(run: "Run", diagnostics: dict[str, float], found: Estimates) -> list[
     unmixed = _mixing_warnings(found)
     bias = (
         _far_too_hot(run, diagnostics)
-        or _tilt_warnings(diagnostics)
+        or paired.warnings(diagnostics)
         or _temperature_warnings(run, diagnostics, bool(unmixed))
     )
     return [*_failures(run), *_interruption(run), *bias, *unmixed, *_still(found)]
@@ -116,24 +114,10 @@ def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bo
 def _deviation(run: "Run", diagnostics: dict[str, float], name: str) -> float:
     """The relative distance of a temperature from T; 0 within its tolerance and Monte-Carlo error, or if unknown."""
     tolerance = _TEMPERATURE_TOLERANCE
-    if name == "kinetic_temperature" and "predicted_sd_error" in diagnostics:
-        tolerance = _PAIRED_KINETIC_TOLERANCE
+    if name == "kinetic_temperature" and paired.is_paired(diagnostics):
+        tolerance = paired.KINETIC_TOLERANCE
     relative = diagnostics.get(name, np.nan) / run.temperature - 1
     return relative if abs(relative) > tolerance + 3 * _standard_error(run, name) else 0.0
-
-
-def _tilt_warnings(diagnostics: dict[str, float]) -> list[str]:
-    """One sentence when paired selection cannot be expected to make up for the noise of its minibatches."""
-    error = diagnostics.get("predicted_sd_error", 0.0)
-    if error <= _SD_ERROR_LIMIT:
-        return []
-    amount = f"{error:.0%}" if error < _FAR_OFF else f"more than {_FAR_OFF:.0%}"
-    return [
-        f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
-        f"{amount} (tau_4 {diagnostics['tau_4']:.2g}, gradient noise {diagnostics['noise_ratio']:.2g} times the "
-        f"injected noise, {diagnostics['clipped']:.0%} of the pairs clipped): halve the step size or double the batch "
-        "size."
-    ]
 
 
 def _standard_error(run: "Run", name: str) -> float:

@@ -59,7 +59,7 @@ def _diagnosed(sampler: AbstractSampler, position: Position) -> str:
     excess, condition = float(limit[0]), limit[1]
     if np.isfinite(excess) and excess > 1:
         return (
-            f"Likely cause: the step size is {excess:.2g} times what the dynamics can bear at the start "
+            f"Likely cause: the step size is {excess:.2g} times the stability limit at the start "
             f"({condition}, and λ_max is about {largest:.3g}). Lower it at least that much."
         )
     return (
@@ -68,7 +68,7 @@ def _diagnosed(sampler: AbstractSampler, position: Position) -> str:
 
 
 def _covariance_frictions(estimator: Any) -> list[CovarianceFriction]:
-    """The covariance frictions among an estimator and those it wraps."""
+    """All covariance frictions in a stack of wrapped estimators."""
     inner = getattr(estimator, "inner", None)
     found = [] if inner is None else _covariance_frictions(inner)
     return [estimator, *found] if isinstance(estimator, CovarianceFriction) else found

@@ -1,4 +1,4 @@
-"""Have the chains mixed? R-hat says so, parameter by parameter; a quick screen finds those it has to look at."""
+"""Have the chains mixed? Exact diagnostics per parameter, and a quick screen for the parameters that need them."""
 
 from typing import NamedTuple
 

@@ -1,75 +1,20 @@
 """`Run`: what sampling returns."""
 
 import dataclasses
-import math
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
-from .._engine import state
+from .._engine.driver import Snapshot
+from .._engine.state import HOT, Checkpoint
 from ..sampler import AbstractSampler
-
-if TYPE_CHECKING:
-    from .storage.trees import Form, StoredTree
-
-
-class Checkpoint(NamedTuple):
-    """All that is needed to go on: the chains, their keys, and their limits."""
-
-    carry: state.Carry
-    keys: state.Keys
-    limits: state.Limits
-
-
-class SavedChains(NamedTuple):
-    """A checkpoint as arrays: what a loaded, unpickled or copied run holds in its place.
-
-    Attributes:
-        tree: the checkpoint, taken apart.
-        forms: the structures that the trees of the run have in its file, by name; empty if it was not loaded.
-    """
-
-    tree: "StoredTree"
-    forms: dict[str, "Form"]
-
-
-@dataclasses.dataclass(frozen=True)
-class RunCost:
-    """What a run cost.
-
-    Attributes:
-        datum_gradients: gradients of one datum, all chains together.
-        datum_directional: directional derivatives of one datum (forward passes), all chains together.
-        data_passes: datum gradients per chain over n, preparation included: the paper's budget.
-        seconds: time in the sampling loop.
-        compile_seconds: time spent compiling it.
-        diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
-            the method's own.
-    """
-
-    datum_gradients: int = 0
-    datum_directional: int = 0
-    data_passes: float = 0.0
-    seconds: float = 0.0
-    compile_seconds: float = 0.0
-    diagnostic_directional: int = 0
-
-    def plus(self, now: Checkpoint, sampler: AbstractSampler, compile_seconds: float, seconds: float) -> "RunCost":
-        """The cost once the chains stand where they do `now`; they count from the start of the run."""
-        chains = now.carry.chains
-        gradients = chains.gradients.value()
-        before = sampler.preparation_cost()
-        probes = np.size(gradients) * math.ceil(int(now.carry.draws) / int(now.limits.probe_every))
-        return RunCost(
-            datum_gradients=int(gradients.sum()) + int(before.datum_gradients),
-            datum_directional=int(chains.directional.value().sum()) + int(before.datum_directional),
-            diagnostic_directional=probes * sampler.probe_cost(),
-            data_passes=float((gradients.max() + int(before.datum_gradients)) / sampler.target.num_data),
-            seconds=self.seconds + seconds,
-            compile_seconds=self.compile_seconds + compile_seconds,
-        )
+from .arviz import to_arviz
+from .cost import RunCost
+from .file.trees import SavedChains, store
+from .file.writing import write
+from .summary import Summary, summarize
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +41,45 @@ class Run:
     checkpoint: Checkpoint | SavedChains | None = dataclasses.field(default=None, repr=False)
     fingerprint: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
 
+    @staticmethod
+    def of(
+        snapshot: Snapshot,
+        sampler: AbstractSampler,
+        settings: dict[str, Any],
+        fingerprint: dict[str, Any],
+        earlier: RunCost,
+    ) -> "Run":
+        """The run that stands where a snapshot says.
+
+        Args:
+            snapshot: from the driver.
+            sampler: what was run.
+            settings: how it was made, or those of the run that was resumed.
+            fingerprint: of its target.
+            earlier: what it had cost before it was driven.
+        """
+        plan, done = snapshot.plan, snapshot.num_steps
+        progress = {
+            "num_steps": done,
+            "discard": plan.discard,
+            "thin": plan.thin,
+            "planned_steps": max(plan.num_steps, settings.get("planned_steps", 0)),
+            "interrupted": done < plan.num_steps,
+        }
+        return Run(
+            draws=snapshot.kept.draws,
+            stats=snapshot.kept.stats,
+            status=snapshot.status,
+            cost=RunCost.of(snapshot, sampler, earlier),
+            settings=settings | progress,
+            collected=snapshot.collected,
+            checkpoint=snapshot.checkpoint,
+            fingerprint=fingerprint,
+        )
+
     @property
     def ok(self) -> np.ndarray:
-        """Which chains are fit for use."""
+        """Boolean mask of the chains with status "ok"."""
         return self.status == "ok"
 
     @property
@@ -112,7 +93,7 @@ class Run:
         if heat is None:
             return np.zeros_like(self.ok)
         last = heat[:, -max(1, heat.shape[1] // 10) :].astype(np.float64).mean(axis=1)
-        return self.ok & (last > state.HOT * self.temperature)
+        return self.ok & (last > HOT * self.temperature)
 
     @property
     def interrupted(self) -> bool:
@@ -128,28 +109,20 @@ class Run:
         """The draws of the chains whose status is ok."""
         return jax.tree.map(lambda leaf: leaf[self.ok], self.draws)
 
-    def summary(self) -> "Any":
-        """A table of the parameters and the run's diagnostics, with a sentence for everything that looks wrong."""
-        from .summary import summarize
-
+    def summary(self) -> Summary:
+        """A table of the parameters, the run's diagnostics, and a warning for everything that looks wrong."""
         return summarize(self)
 
     def to_arviz(self) -> Any:
         """The draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1)."""
-        from .arviz import to_arviz
-
         return to_arviz(self)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the run to one file, atomically: a reader sees the old file or the new one, never a part."""
-        from . import storage
-
-        storage.write(self, path)
+        write(self, path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and copy, which know no typed keys: the checkpoint is taken apart as for a file."""
-        from .storage.trees import store
-
+        """For pickle and copy, which cannot handle typed keys: the checkpoint is flattened to arrays as for a file."""
         checkpoint = self.checkpoint
         if isinstance(checkpoint, Checkpoint):
             checkpoint = SavedChains(store(checkpoint), {})

@@ -1,4 +1,4 @@
-"""The table and the sentences that a person reads first."""
+"""The summary of a run: a table of parameters, diagnostics, and warnings."""
 
 import dataclasses
 import io
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import paired
 from .advice import advice, no_draws
 from .estimates import Estimates, estimates
 
@@ -95,9 +96,7 @@ def _diagnostics(run: "Run") -> dict[str, float]:
         numbers = numbers[~np.isnan(numbers)]
         if numbers.size:
             means[name] = float(numbers.mean())
-    if means.get("tilt_second"):
-        means |= predicted_sd_error(means["tilt_second"], means["tilt_fourth"], means["noise_ratio"])
-    return {name: value for name, value in means.items() if not name.startswith("tilt_")} | _cost(run)
+    return paired.diagnose(means) | _cost(run)
 
 
 def _cost(run: "Run") -> dict[str, float]:
@@ -106,16 +105,6 @@ def _cost(run: "Run") -> dict[str, float]:
         "seconds": run.cost.seconds,
         "compile_seconds": run.cost.compile_seconds,
     }
-
-
-def predicted_sd_error(second: float, fourth: float, noise_ratio: float) -> dict[str, float]:
-    """τ₄ = mean(D⁴)/(3 mean(D²)) of the tilts D of paired selection, and (τ₄/8) ρ/(1 + ρ).
-
-    The latter is about the relative error that the clipped, one-step tilt of `Paired(rule="weight")` leaves in the
-    posterior sd; `select` errs by somewhat more, `sequential` by less.
-    """
-    tau = fourth / (3 * second)
-    return {"tau_4": tau, "predicted_sd_error": tau / 8 * noise_ratio / (1 + noise_ratio)}
 
 
 def _format(column: str, value: Any) -> str:

@@ -88,7 +88,7 @@ CASES = {
     "no steps": (lambda: sample(num_steps=0), "num_steps must be a whole number of at least 1"),
     "too small a budget": (
         lambda: sample(estimator=ewsg.Full(), num_steps=None, data_passes=0.5),
-        "pays for no step",
+        "is less than one step",
     ),
     "discard all": (lambda: sample(discard=4), "throws away all of the 4 steps"),
     "discard negative": (lambda: sample(discard=-0.1), "discard=-0.1 must be a share"),

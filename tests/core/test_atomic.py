@@ -19,7 +19,7 @@ import ewsg
 from ewsg._core import atomic
 from ewsg.errors import InputError, SaveError
 from ewsg.lab.folder import Folder
-from ewsg.result.run import RunCost
+from ewsg.result import RunCost
 
 KILLER = """
 import dataclasses, json, os, random, signal, sys, time

@@ -24,7 +24,7 @@ def signal_after(monkeypatch):
                 os.kill(os.getpid(), number)
             return 3
 
-        monkeypatch.setattr(driver, "_next_quota", quota)
+        monkeypatch.setattr(driver, "next_quota", quota)
 
     return arrange
 

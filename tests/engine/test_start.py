@@ -12,7 +12,6 @@ from short_runs import METHOD, equal, sample
 
 import ewsg
 from ewsg import _random
-from ewsg._engine import start
 from ewsg.errors import InputError
 from ewsg.estimators.base import AbstractMinibatch
 
@@ -49,21 +48,6 @@ def test_numpy_integers_are_settings_like_any_other(gaussian, tmp_path):
 
 def test_versions_name_the_library_itself(gaussian):
     assert sample(gaussian).settings["versions"]["ewsg"] == ewsg.__version__
-
-
-def test_default_thinning_bounds_what_is_kept():
-    """1,000 draws; of a network whose draw takes 10 MiB, 102; of one that takes 1 GiB, 10."""
-    for draw_bytes, kept in ((100, 1000), (10 * 2**20, 102), (2**30, 10)):
-        plan = start.make_plan(1_000_000, 0.5, None, draw_bytes)
-        assert plan.num_draws == pytest.approx(kept, rel=0.01)
-
-
-def test_default_thinning_knows_what_a_draw_of_all_chains_takes(gaussian, monkeypatch):
-    """Two chains of two float32 are 16 bytes: 20 draws fit into 320 bytes, 10 of float64."""
-    monkeypatch.setattr(start, "_DEFAULT_BYTES", 320)
-    monkeypatch.setattr("ewsg.sampling.drive", lambda sampler, collector, plan, *rest: plan)
-    plan = sample(gaussian, discard=0, thin=None)
-    assert plan.num_draws == 320 // (2 * jnp.zeros(2).nbytes)
 
 
 class Unprepared(AbstractMinibatch):

@@ -51,7 +51,7 @@ def test_a_budget_is_kept_or_refused(skewed):
     assert ewsg.sample(skewed, RandomWalk(0.5), data_passes=20, **options).cost.data_passes == 20
     with pytest.raises(InputError, match="give num_steps="):
         ewsg.sample(skewed, NUTS(0.5), data_passes=20, **options)
-    with pytest.raises(InputError, match="pays for no step"):
+    with pytest.raises(InputError, match="is less than one step"):
         ewsg.sample(skewed, RandomWalk(0.5), data_passes=1, **options)
 
 

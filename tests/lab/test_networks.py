@@ -252,4 +252,4 @@ def test_products_of_the_cnn_are_large_and_those_of_the_mlp_are_not():
     for (module, images), expected in ((small, False), (large, True)):
         target = ewsg.Target.from_module(module, ewsg.modules.cross_entropy, (images, labels))
         size = target.datum_bytes(parameters(module))
-        assert (size > driver._LARGE_DATUM) is expected
+        assert (size > driver._LARGE_DATUM_BYTES) is expected

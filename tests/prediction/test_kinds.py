@@ -11,7 +11,7 @@ from scipy import stats
 import ewsg
 from ewsg.errors import InputError
 from ewsg.prediction import Predictive, Regression, collected, predict, score
-from ewsg.result.run import Run, RunCost
+from ewsg.result import Run, RunCost
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(9, 3)).astype(np.float32)

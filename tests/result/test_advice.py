@@ -10,8 +10,7 @@ from oracles import statistic
 
 import ewsg
 from ewsg.collect import Moments, MomentsSummary
-from ewsg.result import estimates
-from ewsg.result.run import Run, RunCost
+from ewsg.result import Run, RunCost, estimates
 
 COST = RunCost(1000, 0, 2.0, 1.0, 0.5)
 PARTS = {"estimator": {"component": "Uniform"}, "integrator": {"component": "Underdamped"}}

@@ -17,7 +17,7 @@ def cause(target, estimator, integrator=None, position=ORIGIN) -> str:
 
 def test_a_step_beyond_the_limit_is_measured(gaussian):
     said = cause(gaussian, ewsg.Uniform(2), ewsg.Underdamped(step_size=0.5, friction=5.0))  # λ_max = 50
-    assert "5 times what the dynamics can bear" in said
+    assert "5 times the stability limit" in said
     assert "λ_max is about 50" in said
 
 
@@ -32,7 +32,7 @@ def test_a_step_within_the_limit_names_the_rule_that_stopped_the_chain(gaussian)
 def test_covariance_friction_is_not_judged_by_the_friction_of_the_integrator(gaussian, wrap):
     euler = ewsg.Underdamped(step_size=0.5, friction=5.0)
     said = cause(gaussian, wrap(ewsg.CovarianceFriction(ewsg.Uniform(2))), euler)
-    assert "times what the dynamics can bear" not in said
+    assert "times the stability limit" not in said
     assert "bound=" in said
     said = cause(gaussian, wrap(ewsg.CovarianceFriction(ewsg.Uniform(2), bound=1.0)), euler)
     assert "divergence_limit=" in said

@@ -10,7 +10,7 @@ from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg.errors import InputError
-from ewsg.result import storage
+from ewsg.result.file import header
 
 METHODS = {
     "paired": (ewsg.Paired(3), ewsg.BAOAB(step_size=0.01, friction=5.0)),
@@ -133,7 +133,7 @@ def test_foreign_archives_and_other_formats_are_named(saved, tmp_path, monkeypat
     np.savez(tmp_path / "first.npz", header=first, draws=np.zeros((4, 10, 2)))
     with pytest.raises(ewsg.errors.FileFormatError, match=r"\(format 1\), whose files are no longer read"):
         ewsg.load(tmp_path / "first.npz")
-    monkeypatch.setattr(storage.header, "VERSION", 1)
+    monkeypatch.setattr(header, "VERSION", 1)
     with pytest.raises(ewsg.errors.FileFormatError, match="newer ewsg"):
         ewsg.load(saved[1])
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg.result.summary import predicted_sd_error
+from ewsg.result.paired import predicted_sd_error
 
 
 @pytest.fixture(scope="module")

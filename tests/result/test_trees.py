@@ -15,7 +15,7 @@ import ewsg
 from ewsg._core.component import describe
 from ewsg.collect import Moments, MomentsSummary
 from ewsg.errors import InputError
-from ewsg.result.storage.trees import store
+from ewsg.result.file.trees import store
 
 
 class Pair(NamedTuple):

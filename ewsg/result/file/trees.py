@@ -49,6 +49,18 @@ class StoredTree(NamedTuple):
     leaves: list[np.ndarray]
 
 
+class SavedChains(NamedTuple):
+    """A checkpoint as arrays: what a loaded, unpickled or copied run holds in its place.
+
+    Attributes:
+        tree: the checkpoint, taken apart.
+        forms: the structures that the trees of the run have in its file, by name; empty if it was not loaded.
+    """
+
+    tree: StoredTree
+    forms: dict[str, Form]
+
+
 def store(tree: Any) -> StoredTree:
     """Takes a pytree of arrays apart; typed keys become their words."""
     named, _ = flatten(tree, "the run")

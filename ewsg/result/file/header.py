@@ -8,7 +8,8 @@ from typing import Any
 from ..._core.component import describe
 from ..._engine import state
 from ...errors import FileFormatError
-from ..run import RunCost
+from ..cost import RunCost
+from ..paired import COMPANIONS
 from .archive import DTYPES, check_promises, promise
 from .trees import Form, StoredTree, count_leaves
 
@@ -22,7 +23,7 @@ _DEPTH = 60
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
 _RESUMED = ("num_chains", "num_steps", "discard", "thin", "rng")
 _TOGETHER = {
-    "tilt_second": ("tilt_fourth", "clipped", "noise_ratio"),
+    **COMPANIONS,
     "kinetic_temperature": ("noise_ratio",),
     "configurational_temperature": ("noise_ratio",),
 }

@@ -1,4 +1,4 @@
-"""Saving, loading and going on: a `Run` taken apart into a header and arrays, and put together again."""
+"""Loading runs, and going on from them: a file becomes a `Run` again."""
 
 import os
 from typing import Any, NamedTuple
@@ -6,16 +6,19 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from ..._core import atomic
-from ..._core.component import describe
-from ..._core.types import Position
-from ...collect import AbstractCollector, Draws, Moments, MomentsSummary
-from ...errors import FileFormatError, InputError, shown
-from ...sampler import AbstractSampler
-from ..run import Run, RunCost, SavedChains
-from . import archive, header as headers
-from .chains import restore
-from .trees import Form, StoredTree, flatten, store
+from .._core.component import describe
+from .._core.types import Position
+from ..collect import AbstractCollector, Draws, Moments, MomentsSummary
+from ..errors import FileFormatError, InputError, shown
+from ..sampler import AbstractSampler
+from .cost import RunCost
+from .file import archive, header as headers
+from .file.trees import SavedChains, StoredTree, flatten
+from .file.writing import check_writable, write
+from .restore import restore
+from .run import Run
+
+__all__ = ["SavedRun", "check_writable", "load", "read", "write"]
 
 
 class SavedRun(NamedTuple):
@@ -36,25 +39,6 @@ class SavedRun(NamedTuple):
     def restored(self, sampler: AbstractSampler, collector: AbstractCollector) -> Run:
         """The run with its chains, keys and limits, and its draws in the classes that the collector gives them."""
         return restore(self.run, sampler, collector)
-
-
-def write(run: Run, path: str | os.PathLike) -> None:
-    """Saves a run; the file appears whole or not at all."""
-    check_writable(path)
-    trees = _take_apart(run)
-    fingerprint = {name: value for name, value in run.fingerprint.items() if name != "position"}
-    header = headers.make(run.settings, run.cost, run.status.tolist(), fingerprint, trees)
-    try:
-        headers.check_fields(header)
-    except Exception as error:
-        raise InputError(f"the run cannot be saved: {error or type(error).__name__}") from error
-    leaves = [leaf for tree in trees.values() if tree is not None for leaf in tree.leaves]
-    atomic.write(path, lambda file: archive.write(file, header, leaves))
-
-
-def check_writable(path: str | os.PathLike) -> None:
-    """Raises InputError for a path that cannot be written, before any work is done for it."""
-    atomic.destination(path)
 
 
 def load(path: str | os.PathLike, like: Position | None = None) -> Run:
@@ -126,25 +110,6 @@ def _open(path: Any) -> tuple[dict[str, Any], dict[str, StoredTree | None]]:
         ) from error
 
 
-def _take_apart(run: Run) -> dict[str, StoredTree | None]:
-    """The trees of a run, in the order of the file; those that `load` named by their paths become what they were."""
-    position, chains = run.fingerprint.get("position"), run.checkpoint
-    trees: dict[str, StoredTree | None] = {
-        "draws": store(run.draws),
-        "stats": store(run.stats),
-        "collected": store(run.collected),
-        "position": None if position is None else store(position),
-        "checkpoint": None if chains is None else chains.tree if isinstance(chains, SavedChains) else store(chains),
-    }
-    if isinstance(chains, SavedChains):
-        whole = {"draws": run.draws, "collected": run.collected, "position": position}
-        for name, form in chains.forms.items():
-            leaves = None if form.is_plain() or name not in whole else _arranged(chains.forms, name, whole[name])
-            if leaves is not None:
-                trees[name] = StoredTree(form, [np.asarray(leaf) for leaf in leaves])
-    return trees
-
-
 def _shaped(trees: dict[str, StoredTree | None], like: Position, *, whole: bool) -> dict[str, Any]:
     """Position and (if whole draws were kept) draws in the classes of `like`, whose paths and arrays must be theirs."""
     position, draws = trees["position"], trees["draws"]
@@ -179,14 +144,6 @@ def _moments(trees: dict[str, StoredTree | None], like: Position | None) -> Mome
         return None
     build = position.form.build if like is None else jax.tree.structure(like).unflatten
     return MomentsSummary(build(collected.leaves[:half]), build(collected.leaves[half:]))
-
-
-def _arranged(forms: dict[str, Form], name: str, tree: Any) -> list[Any] | None:
-    """The leaves of a tree that `load` gave, in the order of its file; None if it has another structure since."""
-    if not isinstance(tree, MomentsSummary) or "position" not in forms:
-        return forms[name].arrange(tree)
-    parts = [forms["position"].arrange(part) for part in tree]
-    return None if None in parts else [leaf for part in parts for leaf in part or ()]
 
 
 def _canonical(leaf: Any) -> np.dtype:

@@ -1,4 +1,4 @@
-"""The chains of a saved run, put back where they were: the sampler says what they are, the file where they are."""
+"""Restoring the chains of a saved run: the sampler gives their structure, the file their values."""
 
 import dataclasses
 from typing import Any
@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ... import _random
-from ..._engine import loop, state
-from ...collect import AbstractCollector
-from ...errors import FileFormatError, InputError
-from ...sampler import AbstractSampler
-from ..run import Checkpoint, Run, SavedChains
-from .trees import StoredTree, flatten, store
+from .. import _random
+from .._engine import loop, state
+from ..collect import AbstractCollector
+from ..errors import FileFormatError, InputError
+from ..sampler import AbstractSampler
+from .file.trees import SavedChains, StoredTree, flatten, store
+from .run import Run
 
 _ANOTHER = "the saved run was made with another estimator, integrator or collector: pass the same ones"
 
@@ -24,7 +24,7 @@ def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) ->
     saved = run.checkpoint.tree
     try:
         example = jax.eval_shape(lambda: _example(run, saved, sampler, collector))
-        rows = jax.eval_shape(lambda: loop.empty_rows(collector, example.carry, 1))
+        row = loop.row_shapes(collector, example.carry)
     except InputError:
         raise
     except Exception as error:
@@ -34,19 +34,20 @@ def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) ->
         raise InputError(_ANOTHER)
     generator = run.settings["rng"]
     leaves = [_to_device(array, leaf, generator) for array, (_, leaf) in zip(saved.leaves, named, strict=True)]
-    draws = _fit(run, "draws", rows["draw"])
-    _fit(run, "stats", rows["stats"])
+    draws = _fit(run, "draws", row["draw"])
+    _fit(run, "stats", row["stats"])
     return dataclasses.replace(run, draws=draws, checkpoint=structure.unflatten(leaves))
 
 
-def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: AbstractCollector) -> Checkpoint:
+def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: AbstractCollector) -> state.Checkpoint:
     """Chains of this sampler, at the start: only their shapes are looked at."""
     num_chains = run.settings["num_chains"]
     position = jax.tree.map(jnp.asarray, run.fingerprint["position"])
     positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
-    keys = loop.chain_keys(_random.make_key(0, run.settings["rng"]), num_chains)
+    key = _random.make_key(0, run.settings["rng"])
     limits = [leaf for path, leaf in zip(saved.form.paths, saved.leaves, strict=True) if path.startswith(".limits")]
-    return Checkpoint(loop.start(sampler, collector, keys, positions), keys, state.Limits(*map(jnp.asarray, limits)))
+    carry, keys = loop.start(sampler, collector, key, positions)
+    return state.Checkpoint(carry, keys, state.Limits(*map(jnp.asarray, limits)))
 
 
 def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
@@ -59,21 +60,21 @@ def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
     return _random.unpack(copy, generator) if is_key else copy
 
 
-def _fit(run: Run, name: str, rows: Any) -> Any:
+def _fit(run: Run, name: str, row: Any) -> Any:
     """The saved draws, or stats, with the structure of the rows that this collector makes; raises unless they fit.
 
     Args:
         run: as read.
         name: of the tree.
-        rows: shapes of one row, with the axes (draw, chain) before all others.
+        row: shapes of one draw, the chain first.
     """
     settings, saved = run.settings, _as_saved(run, name)
     num_draws = max(0, settings["num_steps"] - settings["discard"]) // settings["thin"]
-    named, structure = flatten(rows, "the run")
+    named, structure = flatten(row, "the run")
     if [path for path, _ in named] != saved.form.paths:
         raise InputError(_ANOTHER)
-    for (_, row), array in zip(named, saved.leaves, strict=True):
-        if array.shape[2:] != row.shape[2:] or array.dtype != row.dtype:
+    for (_, shape), array in zip(named, saved.leaves, strict=True):
+        if array.shape[2:] != shape.shape[1:] or array.dtype != shape.dtype:
             raise InputError(_ANOTHER)
         if array.shape[:2] != (settings["num_chains"], num_draws):
             raise FileFormatError(

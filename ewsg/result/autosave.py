@@ -1,0 +1,51 @@
+"""Saving a run while it goes on."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from typing import Protocol
+
+from ..errors import InputError
+
+_SECONDS_BETWEEN_SAVES = 60.0
+_LEAST_RATIO_OF_RUNNING_TO_SAVING = 20
+
+
+class Savable(Protocol):
+    """A run."""
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes it to a file."""
+        ...
+
+
+class Autosave:
+    """Writes a run to `path`, unless that is None. A full disk costs a warning, never the draws in memory."""
+
+    def __init__(self, path: str | os.PathLike | None) -> None:
+        self._path = path
+        self._due = time.perf_counter() + _SECONDS_BETWEEN_SAVES
+
+    def if_due(self, make_run: Callable[[], Savable]) -> None:
+        """Saves every minute, and less often where saving would take more than a twentieth of the time."""
+        began = time.perf_counter()
+        if self._path is None or began < self._due:
+            return
+        self.save(make_run())
+        now = time.perf_counter()
+        self._due = now + max(_SECONDS_BETWEEN_SAVES, _LEAST_RATIO_OF_RUNNING_TO_SAVING * (now - began))
+
+    def save(self, run: Savable) -> None:
+        """Writes the run now."""
+        if self._path is None:
+            return
+        try:
+            run.save(self._path)
+        except (OSError, InputError) as error:
+            warnings.warn(
+                f"the run could not be saved to {self._path} ({error}); it goes on in memory: save what is returned "
+                "elsewhere with run.save(path)",
+                RuntimeWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,41 @@
+"""What a run cost."""
+
+import dataclasses
+
+from .._engine.driver import Snapshot
+from ..sampler import AbstractSampler
+
+
+@dataclasses.dataclass(frozen=True)
+class RunCost:
+    """What a run cost.
+
+    Attributes:
+        datum_gradients: gradients of one datum, all chains together.
+        datum_directional: directional derivatives of one datum (forward passes), all chains together.
+        data_passes: datum gradients per chain over n, preparation included: the paper's budget.
+        seconds: time in the sampling loop.
+        compile_seconds: time spent compiling it.
+        diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
+            the method's own.
+    """
+
+    datum_gradients: int = 0
+    datum_directional: int = 0
+    data_passes: float = 0.0
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    diagnostic_directional: int = 0
+
+    @staticmethod
+    def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
+        """The cost so far: chains count from the very start, clocks from where `earlier` ends."""
+        gradients, preparation = snapshot.datum_gradients, sampler.preparation_cost()
+        return RunCost(
+            datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients),
+            datum_directional=int(snapshot.datum_directional.sum()) + int(preparation.datum_directional),
+            diagnostic_directional=snapshot.num_probes * sampler.probe_cost(),
+            data_passes=float((gradients.max() + int(preparation.datum_gradients)) / sampler.target.num_data),
+            seconds=earlier.seconds + snapshot.seconds,
+            compile_seconds=earlier.compile_seconds + snapshot.compile_seconds,
+        )
