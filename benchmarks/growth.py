@@ -115,14 +115,14 @@ def draw(found: dict, path: Path) -> None:
     """One panel per sweep, with the line of the exponent that is hoped for."""
     from ewsg.lab import figures, styles
 
-    color, marker, dashes = styles.style("SGHMC")
+    color, marker, _ = styles.style("SGHMC")
     with figures.drawing(path, columns=len(found), width=3.1, height=3.0) as (_, axes):
         for axis, (name, sweep) in zip(axes, found.items(), strict=True):
             label, _, start, hoped = SWEEPS[name]
             sizes = np.array([point["size"] for point in sweep["points"]], float)
             seconds = np.array([point["seconds"] for point in sweep["points"]]) * 1e6
             anchor = int(np.flatnonzero(sizes >= start)[0])
-            axis.loglog(sizes, seconds, marker=marker, linestyle=dashes, color=color, markersize=4, label="SGHMC")
+            axis.loglog(sizes, seconds, marker=marker, linestyle="-", color=color, markersize=4, label="SGHMC")
             ideal = seconds[anchor] * (sizes[anchor:] / sizes[anchor]) ** hoped
             axis.loglog(sizes[anchor:], ideal, "--", color="0.5", label=f"slope {hoped:g}")
             axis.set(xlabel=label, title=f"exponent {sweep['exponent']:.2f}", ylim=(1, None))

@@ -54,7 +54,7 @@ def check() -> Report:
 
 
 def _world() -> Check:
-    """Which of the tested sets of versions this is; the next lines say whether each version is within them."""
+    """The tested set of versions that this is, if any; the next lines say whether each version is within them."""
     packages = [name for name in worlds.WORLDS["default"] if name != "python"]
     versions = {"python": platform.python_version()} | {name: _version(name) or "missing" for name in packages}
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -37,7 +37,7 @@ class Folder:
         self._parts = self._read_parts()
 
     def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
-        """What `compute` returns (anything JSON can hold), computed once for these settings, versions and code."""
+        """The result of `compute` (anything JSON can hold), computed once for these settings, versions and code."""
         key = json.dumps([name, dict(settings), _versions(), _code()], sort_keys=True)
         if key not in self._parts:
             value = json.loads(json.dumps(compute()))

@@ -131,7 +131,7 @@ def predict(
 def probabilities(
     function: Callable, params: Position, inputs: Batch, block: int = ROWS_PER_BLOCK, kind: Kind | None = None
 ) -> np.ndarray:
-    """What `predict` averages, for one draw: class probabilities of shape (n, classes)."""
+    """The quantity that `predict` averages, for one draw: class probabilities of shape (n, classes)."""
     inputs = owned(inputs)
     read = reading(function, kind, None, params).of(params, _first(inputs, 1))
     if read.kind == "regression":
@@ -140,7 +140,7 @@ def probabilities(
 
 
 def outputs(read: Reading, params: Position, inputs: Batch, block: int = ROWS_PER_BLOCK) -> np.ndarray:
-    """What is read for every row, of shape (n, k), in float64 on the host."""
+    """The output for every row, of shape (n, k), in float64 on the host."""
     rows = jax.tree.leaves(inputs)[0].shape[0]
     cuts = [slice(start, start + block) for start in range(0, rows, block)]
     parts = [_outputs(read, params, jax.tree.map(lambda leaf, cut=cut: leaf[cut], inputs)) for cut in cuts]

@@ -31,7 +31,7 @@ class Prediction(NamedTuple):
         return cls(by_chain.mean(0), by_chain, variance, num_draws)
 
     def chain(self, number: int) -> "Prediction":
-        """What one chain alone predicts."""
+        """The prediction of one chain alone."""
         return self.of_chains(self.by_chain[number][None], self.variance[number][None], self.num_draws)
 
 

@@ -26,7 +26,7 @@ def owned(inputs: Batch) -> Batch:
 
 
 def on_device(inputs: Batch) -> Batch:
-    """What `owned` returned, as arrays of JAX."""
+    """The result of `owned`, as JAX arrays."""
     return jax.tree.map(lambda leaf: leaf if isinstance(leaf, jax.Array) else _arrays.to_device(leaf), inputs)
 
 

@@ -18,7 +18,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class Source(NamedTuple):
-    """What a prediction was made from, to go over the draws again: intervals and densities need every one of them."""
+    """The ingredients of a prediction, kept because intervals and densities need another pass over all draws."""
 
     outputs: Callable[[Position, Batch], np.ndarray]
     draws: Position
@@ -93,7 +93,7 @@ class Regression(NamedTuple):
         return bool(np.any(self.noise_variance))
 
     def chain(self, number: int) -> "Regression":
-        """What one chain alone predicts."""
+        """The prediction of one chain alone."""
         source = self.source
         if source is not None:
             source = source._replace(draws=jax.tree.map(lambda leaf: leaf[number][None], source.draws))

@@ -1,4 +1,4 @@
-"""What a problem is: a posterior, its reference answer, and the settings at which samplers are compared on it."""
+"""A problem: a posterior, its reference answer, and the settings at which samplers are compared on it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -48,8 +48,8 @@ class Problem:
         init: where NUTS starts.
         step_size: h at which all methods are compared; the grid lies around it.
         friction: γ.
-        data_per_step: how many datum gradients a step of every subsampling method takes.
-        observe: what of a position is compared; None is the position. Networks are compared by what they predict.
+        data_per_step: datum gradients per step of every subsampling method.
+        observe: the function of a position that is compared; None is the position. For networks, their predictions.
         exact: mean and covariance in closed form, where there is one; otherwise NUTS finds them.
         is_stiff: whether NUTS is to work in coordinates whitened at the mode.
         has_mean: whether the posterior mean of the parameters lies where the posterior does.
@@ -71,7 +71,7 @@ class Problem:
     num_warmup: int = 1000
 
     def seen(self, draws: Position) -> Position:
-        """What is compared of draws with leading axes (chain, draw)."""
+        """The observed quantity, of draws with leading axes (chain, draw)."""
         if self.observe is None:
             return draws
         return jax.tree.map(np.asarray, jax.jit(jax.vmap(jax.vmap(self.observe)))(draws))
@@ -100,7 +100,7 @@ class Problem:
 
 
 def _quality(draws: Position, divergences: int) -> dict[str, Any]:
-    """What says whether the reference can be trusted."""
+    """Numbers that say whether the reference can be trusted."""
     places = flatten(draws)
     return {
         "smallest_ess": float(np.min(ess.ess(places))),

@@ -1,4 +1,4 @@
-"""Which draws of a run a number of data passes pays for."""
+"""The draws of a run that a number of data passes pays for."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What the paper claims, what we found, and whether the claim holds: decided by intervals from independent repeats."""
+"""The paper's claims, our findings, and whether each claim holds: decided by intervals from independent repeats."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,7 @@ def ratio(one: Sequence[float | None] | np.ndarray, other: Sequence[float | None
 
 
 def decide(found: Interval, low: float = -math.inf, high: float = math.inf) -> str:
-    """Whether what was estimated lies in [low, high]: "yes" or "no" if all of the interval says so."""
+    """Whether the estimate lies in [low, high]: "yes" or "no" if the whole interval says so."""
     if math.isnan(found.value):
         return "undecided"
     if low <= found.low and found.high <= high:

@@ -1,4 +1,4 @@
-"""What an experiment is, and what it works with: settings of a scale, a folder of finished parts, a tally of costs."""
+"""Experiments, and the tools they work with: settings of a scale, a folder of finished parts, a tally of costs."""
 
 import dataclasses
 import time
@@ -25,7 +25,7 @@ _WORTH_SAYING = 2.0
 
 
 class Outcome(NamedTuple):
-    """What an experiment found.
+    """The findings of an experiment.
 
     Attributes:
         numbers: everything measured, with errors.
@@ -89,7 +89,7 @@ class Work:
         seed: int = 0,
         **options: Any,
     ) -> dict[str, Any]:
-        """What `measure` says of a run, None if its chains diverged; computed once for a name and its settings.
+        """The result of `measure` on a run, None if its chains diverged; computed once for a name and its settings.
 
         Args:
             name: cache key of the part; it must change whenever anything but `method` and the options changes,
@@ -128,7 +128,7 @@ class Work:
         return found
 
     def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
-        """What `compute` returns, computed once; says so if that took a while."""
+        """The result of `compute`, computed once; announced if that took a while."""
 
         def announced() -> Any:
             began = time.perf_counter()
@@ -141,6 +141,6 @@ class Work:
         return self.folder.part(name, {**settings, "experiment": self.settings}, announced)
 
     def figure(self, name: str) -> Path:
-        """Where a figure goes; the folder exists."""
+        """The path of a figure, in a folder that exists."""
         self.folder.path.mkdir(parents=True, exist_ok=True)
         return self.folder.path / name

@@ -1,4 +1,4 @@
-"""What the experiments on logistic regression share."""
+"""Shared by the experiments on logistic regression."""
 
 import numpy as np
 

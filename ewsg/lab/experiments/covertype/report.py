@@ -1,4 +1,4 @@
-"""What `blr-covertype` says of its runs: predictions, errors against the reference, claims and figures."""
+"""The report of `blr-covertype`: predictions, errors against the reference, claims and figures."""
 
 from typing import Any
 

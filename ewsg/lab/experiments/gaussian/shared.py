@@ -100,7 +100,7 @@ def as_curve(rows: Sequence[dict[str, Any]]) -> Curve:
 
 
 def numbers(curves: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, Any]:
-    """What goes to results.json: KL at the end with its interval over draws, and the curves."""
+    """The numbers of results.json: KL at the end with its interval over draws, and the curves."""
     return {
         name: {
             "kl": interval(final_kl(rows))._asdict(),

@@ -1,4 +1,4 @@
-"""What `bnn-mlp` and `bnn-cnn` do and say: all methods at equal temperature and datum gradients, then the claims."""
+"""`bnn-mlp` and `bnn-cnn`: all methods at equal temperature and datum gradients, then the claims."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
