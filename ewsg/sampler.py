@@ -15,7 +15,7 @@ from ._core.types import Key, Position, Scalar
 from .errors import InputError
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
-from .integrators.base import Phase
+from .integrators.base import PhasePoint
 from .interface import Cost, StepInfo
 from .schedules import check_schedule
 from .target.target import Target
@@ -24,7 +24,7 @@ from .target.target import Target
 class SamplerState(NamedTuple):
     """All that the next step needs."""
 
-    phase: Phase
+    phase: PhasePoint
     estimator: Any
     step: Int[Array, ""]
 
@@ -113,7 +113,7 @@ class Sampler(AbstractSampler):
 
     @property
     def temperature(self) -> Scalar:
-        return self.integrator.temperature  # pyright: ignore[reportAttributeAccessIssue]
+        return self.integrator.temperature
 
     def num_steps(self, budget: int) -> int:
         left = budget - int(self.prepared.datum_gradients)

@@ -15,7 +15,7 @@ from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 
-class BAOAB(AbstractIntegrator):
+class BAOAB(AbstractIntegrator[Phase]):
     r"""Kick, half drift, Ornstein–Uhlenbeck, half drift (Leimkuhler and Matthews 2013).
 
     r ← r + h·force(θ);  θ ← θ + (h/2) r;  r ← η r + √(T(1 − η²)) ξ, η = e^{−γh};  θ ← θ + (h/2) r

@@ -27,7 +27,7 @@ class PreconditionedPhase(NamedTuple):
     second_moment: Position
 
 
-class Preconditioned(AbstractIntegrator):
+class Preconditioned(AbstractIntegrator[PreconditionedPhase]):
     r"""pSGLD (Li, Chen, Carlson and Carin 2016, Alg. 1), its ε being 2h.
 
     v ← αv + (1 − α) ḡ∘ḡ,   ḡ = force/n,   P = 1/(λ + √v)
@@ -70,11 +70,11 @@ class Preconditioned(AbstractIntegrator):
             raise InputError(f"Preconditioned: alpha must be at most 1, not {self.alpha!r}")
         check_positive("Preconditioned", "regularization", self.regularization)
 
-    def init(self, key: Key, position: Position) -> PreconditionedPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def init(self, key: Key, position: Position) -> PreconditionedPhase:
         del key
         return PreconditionedPhase(position, None, pytree.zeros_like(position))
 
-    def step(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(
         self,
         key: Key,
         phase: PreconditionedPhase,

@@ -24,7 +24,7 @@ class ThermostatPhase(NamedTuple):
     thermostat: Position | Float[Array, ""]
 
 
-class Thermostat(AbstractIntegrator):
+class Thermostat(AbstractIntegrator[ThermostatPhase]):
     r"""The stochastic gradient Nosé–Hoover thermostat (Ding et al. 2014), Alg. 2.
 
     r' = r + h·force − hξ r + √(2AhT) N(0, I),   θ' = θ + h r',   ξ' = ξ + (h/μ)(‖r'‖²/d − T)
@@ -62,7 +62,7 @@ class Thermostat(AbstractIntegrator):
         check_positive("Thermostat", "inertia", self.inertia)
         check_choice("Thermostat", "momentum", self.momentum, ("thermal", "zero"))
 
-    def init(self, key: Key, position: Position) -> ThermostatPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def init(self, key: Key, position: Position) -> ThermostatPhase:
         if self.momentum == "zero":
             momentum = pytree.zeros_like(position)
         else:
@@ -72,7 +72,7 @@ class Thermostat(AbstractIntegrator):
         dtype = jax.tree.leaves(position)[0].dtype
         return ThermostatPhase(position, momentum, jnp.asarray(self.friction, dtype))
 
-    def step(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(
         self,
         key: Key,
         phase: ThermostatPhase,

@@ -17,7 +17,7 @@ from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 _SERIES_BELOW = 0.3
 
 
-class UBU(AbstractIntegrator):
+class UBU(AbstractIntegrator[Phase]):
     r"""U(h/2), kick r ← r + h·force(θ), U(h/2) (Zapatero 2017): U solves dθ = r dt, dr = −γr dt + √(2γT) dW exactly.
 
     U(t), x = γt, η = e^{−x}:  r' = η r + √(T(1 − η²)) ξ₁,

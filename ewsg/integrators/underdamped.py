@@ -15,7 +15,7 @@ from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
 
 
-class Underdamped(AbstractIntegrator):
+class Underdamped(AbstractIntegrator[Phase]):
     r"""Euler–Maruyama for dθ = r dt, dr = −(∇V + γr) dt + σ dW, σ² = 2γT.
 
     θ' = θ + h r,   r' = r + h·force − hγ r + σ√h ξ,   ξ ~ N(0, I)                                          (eq. 3)
