@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
-import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, schedules
-from .._core import pytree
+from .. import schedules
 from .._core.component import Component, check_choice, check_positive
 from .._core.settings import check_flags
 from .._core.types import Key, Position, Scalar, Schedule
@@ -47,13 +45,6 @@ class Phase(NamedTuple):
 
     position: Position
     momentum: Position | None
-
-
-def start_momentum(key: Key, position: Position, temperature: Scalar, how: str) -> Phase:
-    """`position` with a momentum drawn from N(0, T I) ("thermal"), or at rest ("zero")."""
-    if how == "zero":
-        return Phase(position, pytree.zeros_like(position))
-    return Phase(position, pytree.scaled(jnp.sqrt(temperature), _random.normal_like(key, position)))
 
 
 class DynamicsSettings:
