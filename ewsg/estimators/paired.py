@@ -130,7 +130,7 @@ class Paired(AbstractMinibatch):
             )
         start, unravel = ravel_pytree(reference)
         each = target.forces(kick.position, drawn)
-        forces = jax.vmap(lambda force: ravel_pytree(kick.times_root(force))[0])(each)
+        forces = pytree.rows(jax.vmap(kick.times_root)(each))
         h, variance, factor = (
             pytree.as_dtype(number, forces.dtype)
             for number in (kick.step_size, variance, self._factor(kick, target.num_data))
