@@ -137,6 +137,13 @@ class Sampler(AbstractSampler):
         return self.integrator.stability(curvature)
 
 
+class Method(NamedTuple):
+    """An estimator and an integrator: `ewsg.sample(target, method, ...)` takes it in their place."""
+
+    estimator: AbstractEstimator
+    integrator: AbstractIntegrator
+
+
 class AbstractKernel(Component):
     """A whole method that is neither an estimator nor an integrator: `ewsg.sample(target, kernel, ...)`."""
 
