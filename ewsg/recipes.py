@@ -67,7 +67,7 @@ def ewsg_vr(
     temperature: float = 1.0,
     bound: float | None = None,
 ) -> Method:
-    """EWSG-VR, Alg. 2, as printed; `bound=1` limits the extra friction to what Euler–Maruyama can bear."""
+    """EWSG-VR, Alg. 2, as printed; `bound=1` keeps the extra friction within Euler–Maruyama's limit of stability."""
     inner = Exponential(batch_size, chain_length)
     estimator = CovarianceFriction(inner, passes=passes_per_calibration, bound=bound)
     return Method(estimator, Underdamped(step_size, friction, temperature))

@@ -147,7 +147,7 @@ class CovarianceFriction(AbstractEstimator):
         return int(self.inner.cost(num_data).datum_gradients)
 
     def cost(self, num_data: int) -> Cost:
-        """What one estimate evaluates, without the n datum gradients of a calibration."""
+        """The evaluations of one estimate, without the n datum gradients of a calibration."""
         inner, extra = self.inner.cost(num_data), self._covariance().cost(self.inner.batch_size)
         return inner._replace(datum_gradients=inner.datum_gradients + extra)
 

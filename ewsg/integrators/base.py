@@ -87,7 +87,7 @@ class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
         force_function: ForceFunction,
         estimator_state: Any,
     ) -> tuple[PhaseT, Any, StepInfo]:
-        """The next point, the estimator's next state, and what happened; `step` counts from 0."""
+        """The next point, the estimator's next state, and a report; `step` counts from 0."""
 
     @abc.abstractmethod
     def scales(self, step: Int[Array, ""]) -> Scales:

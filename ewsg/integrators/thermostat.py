@@ -90,7 +90,7 @@ class Thermostat(AbstractFriction[ThermostatPhase]):
         return moved, estimator_state, StepInfo(position, force, info)
 
     def _regulated(self, thermostat: Position, momentum: Position, rate: Scalar) -> Position:
-        """ξ', from what the new momentum has over T."""
+        """ξ', from the excess of the new momentum's temperature over T."""
         if self.per_coordinate:
             excess = jax.tree.map(lambda r: r**2 - self.temperature, momentum)
         else:

@@ -20,7 +20,7 @@ __all__ = ["AbstractCovariance", "Draw", "GradientMoments", "Pull", "Rates", "Se
 
 
 def check(settings: Settings) -> None:
-    """Raises InputError unless every mode and form agrees to the settings, its own and those it shares."""
+    """Raise InputError unless every mode and form agrees to the settings, its own and those it shares."""
     check_choice(OWNER, "mode", settings.mode, tuple(MODES))
     check_form(settings)
     for mode in MODES.values():

@@ -27,7 +27,7 @@ class Draw(NamedTuple):
         indices: of its data.
         force: the mean of its G_i = n∇(−V_i).
         replace: whether it was drawn with replacement.
-        datum_gradients: what the inner estimator evaluates per step.
+        datum_gradients: evaluated by the inner estimator per step.
     """
 
     indices: Indices
@@ -61,7 +61,7 @@ class AbstractCovariance(eqx.Module, Generic[FormT]):
     @staticmethod
     @abc.abstractmethod
     def check(settings: Settings) -> None:
-        """Raises InputError if a setting of this mode is wrong, or is given to another mode."""
+        """Raise InputError if a setting of this mode is wrong, or is given to another mode."""
 
     @classmethod
     @abc.abstractmethod
@@ -87,7 +87,7 @@ class AbstractCovariance(eqx.Module, Generic[FormT]):
 
 
 def check_sampled(mode: str, settings: Settings) -> None:
-    """Raises InputError if the minibatches of this mode have no sample covariance."""
+    """Raise InputError if the minibatches of this mode have no sample covariance."""
     if settings.mode == mode and settings.batch_size < 2:
         raise InputError(f"{OWNER}(mode={mode!r}) needs a batch_size of at least 2 for a sample covariance")
 

@@ -14,7 +14,7 @@ from ...errors import InputError
 from .drag import Rates, eigh, factor_drag, matrix_drag, orthonormal, stretched
 from .settings import OWNER, Settings
 
-_MATRIX_LIMIT = 2_000
+_MOST_ROWS = 2_000
 _ROUNDING_UNITS = 32
 
 
@@ -81,10 +81,10 @@ class FullForm(AbstractSampledForm):
 
     def empty(self, key: Key, zero: Float[Array, " d"]) -> tuple[Float[Array, "d d"], None]:
         del key
-        if zero.size > _MATRIX_LIMIT:
+        if zero.size > _MOST_ROWS:
             raise InputError(
                 f"{OWNER}(form='full') would keep a {zero.size} × {zero.size} matrix for every chain and "
-                f"the limit is {_MATRIX_LIMIT:,}: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
+                f"the limit is {_MOST_ROWS:,}: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
             )
         return jnp.zeros((zero.size, zero.size), zero.dtype), None
 
@@ -169,7 +169,7 @@ FORMS = ("full", "diagonal", "low_rank")
 
 
 def check_form(settings: Settings) -> None:
-    """Raises InputError if the form is unknown, or does not go with the rank or the mode."""
+    """Raise InputError if the form is unknown, or does not go with the rank or the mode."""
     check_choice(OWNER, "form", settings.form, FORMS)
     if (settings.form == "low_rank") != (settings.rank is not None):
         raise InputError(f"{OWNER}: form='low_rank' and rank= go together")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..._core.types import Scalar
 
 OWNER = "CovarianceFriction"
-"""What errors call the component whose settings these are."""
+"""The component that errors name."""
 
 
 class Settings(NamedTuple):
