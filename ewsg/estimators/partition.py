@@ -1,7 +1,7 @@
 """Minibatches that are the parts of a random partition of the data."""
 
 import abc
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,12 +15,12 @@ from ..interface import Cost, EstimateInfo, Kick
 from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise
 
-StateT = TypeVar("StateT", bound=NamedTuple)
+StateT = TypeVar("StateT", bound=tuple)
 """(words of the chain's own key, number of the partition, place in it)."""
 
 
 class AbstractPartition(AbstractMinibatch, Generic[StateT]):
-    """force = (n/b) Σ_{i in batch} ∇(−V_i), batches in a fixed order from a partition that is then drawn afresh.
+    """force = (n/b) Σ_{i in batch} ∇(−V_i), batches in a fixed order from a partition, then from a new one.
 
     Every chain has partitions of its own, into ⌊n/b⌋ batches; the n mod b data left over are skipped. A partition is a
     random permutation that is computed where it is needed and never stored: O(b) memory per chain, for any n.

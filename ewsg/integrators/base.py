@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from jaxtyping import Array, Int
 
@@ -31,7 +31,7 @@ class PhasePoint(Protocol):
     def momentum(self) -> Position | None:
         """r, or None."""
 
-    def _replace(self, **kwargs: Any) -> Self:
+    def _replace(self, **kwargs: Any) -> Any:
         """The same point with other entries."""
         ...
 
