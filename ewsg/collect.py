@@ -1,4 +1,4 @@
-"""What a run keeps: draws, a function of them, or running summaries that need no memory for draws."""
+"""Collectors: a run keeps draws, a function of them, or running summaries that need no memory for draws."""
 
 import abc
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from .errors import InputError, first_line, shown
 class AbstractCollector(Component):
     """Called once for every kept draw (after `discard`, every `thin` steps), inside the compiled loop, for one chain.
 
-    `row` says what is stored for each draw; `init`, `update` and `result` keep a summary of constant size.
+    `row` is stored for each draw; `init`, `update` and `result` keep a summary of constant size.
     """
 
     def row(self, position: Position) -> Any:
@@ -37,7 +37,7 @@ class AbstractCollector(Component):
         """The summary with one more draw; `count` includes it."""
 
     def result(self, summary: Any, count: Int[Array, ""]) -> Any:
-        """What `run.collected` shows for a chain."""
+        """The entry of `run.collected` for a chain."""
         del count
         return summary
 
@@ -110,7 +110,7 @@ def as_collector(collect: AbstractCollector | Callable | None) -> AbstractCollec
 
 
 def check_collector(collector: AbstractCollector, position: Position) -> None:
-    """Refuse a collector that fails, or keeps what is not an array, for a position like this one."""
+    """Raise InputError if the collector fails, or keeps anything but arrays, for a position like this one."""
 
     def use(position: Position) -> Any:
         count = jnp.int32(2)

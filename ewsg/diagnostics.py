@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from . import _random
+from ._core import pytree
 from ._core.component import check_count, check_positive
 from ._core.types import Key, Position
 from .errors import InputError, shown
@@ -186,9 +187,7 @@ def flatten(draws: Position) -> Float[np.ndarray, "chain draw d"]:
         raise InputError("draws must be a pytree of arrays that share their leading axes (chain, draw)")
     if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves):
         raise InputError("draws must be floating-point: pass the draws of parameters")
-    chains, num_draws = leaves[0].shape[:2]
-    columns = [leaf.reshape(chains, num_draws, math.prod(leaf.shape[2:])) for leaf in leaves]
-    return np.concatenate([column.astype(np.float64) for column in columns], axis=2)
+    return pytree.host_rows(leaves, leading=2)
 
 
 def _stacked(draws: Position | Run) -> tuple[Position, Float[np.ndarray, "m d"]]:
@@ -205,7 +204,7 @@ def _stacked(draws: Position | Run) -> tuple[Position, Float[np.ndarray, "m d"]]
 
 def _vector(name: str, value: Any, dimension: int) -> Float[np.ndarray, " d"]:
     """A flat vector, or a pytree like the parameters, as a flat float64 vector of the right length."""
-    vector = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(value)], dtype=np.float64)
+    vector = pytree.host_rows(value, leading=0)
     if len(vector) != dimension:
         raise InputError(f"{name} has {len(vector)} entries, the draws have {dimension} parameters")
     return vector
@@ -232,7 +231,7 @@ def _scores(
         half = batch_size // 2
         parts = _half_forces(target, positions, _random.checked_key(seed), half, batch_size - half)
         shares = [half, batch_size - half]
-    rows = [flatten(jax.tree.map(lambda leaf: leaf[None], part))[0] / temperature for part in parts]
+    rows = [pytree.host_rows(part) / temperature for part in parts]
     scores = np.average(rows, axis=0, weights=shares)
     finite = np.isfinite(scores).all(1)
     if not finite.all():

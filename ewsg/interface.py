@@ -1,4 +1,4 @@
-"""What estimators, integrators and the loop say to each other.
+"""The messages between estimators, integrators and the loop.
 
 An integrator moves the state and asks for a force by describing the `Kick` it is about to give; an estimator answers
 with a force. Neither knows the other's kind, so any estimator works with any integrator.
@@ -21,17 +21,17 @@ class Kick(NamedTuple):
     Attributes:
         position: where the force is wanted.
         momentum: r just before the kick; None when the dynamics has no momentum.
-        decay: what friction takes off in the same update (hγr for Euler–Maruyama); None without momentum.
+        decay: the friction's part of the same update (hγr for Euler–Maruyama); None without momentum.
         noise: the standard normal ξ that the same update injects; None when it is drawn elsewhere in the step.
         step_size: h, the factor of the force.
         noise_scale: the standard deviation of the injected noise: σ√h underdamped, √(2hT) overdamped.
         temperature: T.
-        step: how many steps came before; the same number for all chains, so that what happens every k-th step is done
-            only then.
+        step: how many steps came before; identical for all chains, so that `vmap` does not turn a `lax.cond` on it into
+            a select.
         metric: diagonal preconditioner P of the update, which is then h·P·force + noise_scale·√P·ξ; None is P = I.
             In the coordinates z = θ/√P the same update has P = I: a force there is √P·force, a momentum, a decay or
             any other update there is itself over √P. An estimator honours P if it answers alike in both coordinates.
-        factor: what the friction of one kick is worth in this integrator's step, relative to Euler–Maruyama.
+        factor: how effective a friction inside the kick is in this integrator's step, relative to Euler–Maruyama (1).
     """
 
     position: Position
@@ -68,16 +68,16 @@ def times_root(metric: Position | None, tree: Position) -> Position:
 
 
 class Cost(NamedTuple):
-    """What one step evaluates: gradients of one datum, and directional derivatives of one datum."""
+    """The evaluations of one step: gradients of one datum, and directional derivatives of one datum."""
 
     datum_gradients: Int[Array, ""] | int
     datum_directional: Int[Array, ""] | int = 0
 
 
 class EstimateInfo(NamedTuple):
-    """What an estimate reports: the data it settled on, its cost, and scalars by name for `run.stats`.
+    """The report of an estimate: the data it settled on, its cost, and scalars by name for `run.stats`.
 
-    `drag` is the part of the force that is friction, to be left out where the force of the potential is meant.
+    `drag` is the part of the force that is friction, left out where the force of the potential is meant.
     """
 
     indices: Indices | None
@@ -87,7 +87,7 @@ class EstimateInfo(NamedTuple):
 
 
 class StepInfo(NamedTuple):
-    """What a step reports: its last force and where that was evaluated (None without forces), and the estimate."""
+    """The report of a step: its last force and where that was evaluated (None without forces), and the estimate."""
 
     evaluated_at: Position | None
     force: Position | None

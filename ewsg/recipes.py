@@ -6,12 +6,9 @@ Example:
     Method(estimator=Uniform(...), integrator=Underdamped(...))
 """
 
-from typing import NamedTuple
-
 from ._core.types import Position, Schedule
 from .estimators import (
     SVRG,
-    AbstractEstimator,
     Clustered,
     ControlVariate,
     CovarianceFriction,
@@ -20,15 +17,9 @@ from .estimators import (
     Paired,
     Uniform,
 )
-from .integrators import BAOAB, AbstractIntegrator, Overdamped, Preconditioned, Thermostat, Underdamped
+from .integrators import BAOAB, Overdamped, Preconditioned, Thermostat, Underdamped
 from .kernels import AbstractBound, FlyMC
-
-
-class Method(NamedTuple):
-    """An estimator and an integrator: `ewsg.sample(target, method, ...)` takes it in their place."""
-
-    estimator: AbstractEstimator
-    integrator: AbstractIntegrator
+from .sampler import Method as Method
 
 
 def full_gradient(step_size: float | Schedule, friction: float, temperature: float = 1.0) -> Method:
@@ -76,7 +67,7 @@ def ewsg_vr(
     temperature: float = 1.0,
     bound: float | None = None,
 ) -> Method:
-    """EWSG-VR, Alg. 2, as printed; `bound=1` limits the extra friction to what Euler–Maruyama can bear."""
+    """EWSG-VR, Alg. 2, as printed; `bound=1` keeps the extra friction within Euler–Maruyama's limit of stability."""
     inner = Exponential(batch_size, chain_length)
     estimator = CovarianceFriction(inner, passes=passes_per_calibration, bound=bound)
     return Method(estimator, Underdamped(step_size, friction, temperature))
@@ -96,7 +87,7 @@ def ewsg_overdamped(
 def paired(
     batch_size: int, step_size: float | Schedule, friction: float, rule: str = "weight", temperature: float = 1.0
 ) -> Method:
-    """Paired selection, ours: 2·batch_size data a step, under BAOAB."""
+    """Paired selection, ours: 2·batch_size data per step, under BAOAB."""
     return Method(Paired(batch_size, rule), BAOAB(step_size, friction, temperature))
 
 

@@ -1,4 +1,4 @@
-"""Estimator × integrator = sampler: pure `init` and `step` functions, usable in anybody's loop."""
+"""Estimator × integrator = sampler: pure `init` and `step` functions, usable in any loop."""
 
 import abc
 import dataclasses
@@ -15,22 +15,28 @@ from ._core.types import Key, Position, Scalar
 from .errors import InputError, shown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
-from .integrators.base import Phase
+from .integrators.base import PhasePoint
 from .interface import Cost, StepInfo
 from .schedules import check_schedule
 from .target.target import Target
 
 
 class SamplerState(NamedTuple):
-    """All that the next step needs."""
+    """All that the next step needs.
 
-    phase: Phase
+    Attributes:
+        phase: the integrator's state.
+        estimator: the estimator's state, or that of a whole method (its name is part of saved files).
+        step: how many steps were taken.
+    """
+
+    phase: PhasePoint
     estimator: Any
     step: Int[Array, ""]
 
 
 class AbstractSampler(abc.ABC):
-    """What the loop runs: a transition, its cost, and what is known of its stability."""
+    """A transition for the loop to run, with its cost and its limit of stability."""
 
     target: Target
 
@@ -52,11 +58,11 @@ class AbstractSampler(abc.ABC):
         """How many steps a budget of datum gradients per chain pays for, preparation included."""
 
     def preparation_cost(self) -> Cost:
-        """What was evaluated once for all chains, before the first step."""
+        """The evaluations done once for all chains, before the first step."""
         return Cost(0)
 
     def check(self, positions: Position) -> None:
-        """Refuses, before anything is compiled, what would make chains from these stacked positions wrong."""
+        """Raise InputError, before anything is compiled, if chains from these stacked positions would be wrong."""
         del positions
 
     def noise_ratio(self, key: Key, state: SamplerState) -> Scalar:
@@ -113,7 +119,7 @@ class Sampler(AbstractSampler):
 
     @property
     def temperature(self) -> Scalar:
-        return self.integrator.temperature  # pyright: ignore[reportAttributeAccessIssue]
+        return self.integrator.temperature
 
     def num_steps(self, budget: int) -> int:
         left = budget - int(self.prepared.datum_gradients)
@@ -137,12 +143,19 @@ class Sampler(AbstractSampler):
         return self.integrator.stability(curvature)
 
 
+class Method(NamedTuple):
+    """An estimator and an integrator: `ewsg.sample(target, method, ...)` takes it in their place."""
+
+    estimator: AbstractEstimator
+    integrator: AbstractIntegrator
+
+
 class AbstractKernel(Component):
     """A whole method that is neither an estimator nor an integrator: `ewsg.sample(target, kernel, ...)`."""
 
     @abc.abstractmethod
     def bind(self, target: Target) -> AbstractSampler:
-        """The sampler of this method for a target; refuses what does not fit."""
+        """The sampler of this method for a target; raises InputError if it does not fit."""
 
 
 def compose(
@@ -164,7 +177,7 @@ def compose(
 
 
 def check_parts(target: Any, estimator: Any, integrator: Any) -> None:
-    """Refuse parts that are not what they should be, or do not fit each other, before any work is done with them."""
+    """Raise InputError if a part is of the wrong kind or the parts do not fit, before any work is done with them."""
     _check_role("target", target, Target)
     if isinstance(estimator, AbstractKernel):
         if integrator is not None:

@@ -46,7 +46,7 @@ def as_step_size(step_size: Any) -> Scalar | Schedule:
 
 
 def check_schedule(owner: str, step_size: Scalar | Schedule) -> None:
-    """Refuse a schedule that cannot be compiled, or whose step 0 is not one real number, finite and not negative."""
+    """Raise InputError for a schedule that cannot be compiled, or is not one finite number ≥ 0 at step 0."""
     if not callable(step_size):
         return
     rule = f"{owner}: step_size is a function and must return one real number for a step counter"
@@ -70,7 +70,7 @@ def check_schedule(owner: str, step_size: Scalar | Schedule) -> None:
 
 
 def at(step_size: Scalar | Schedule, step: Int[Array, ""]) -> Scalar:
-    """The step size at a step, constant or scheduled; a schedule's has whatever floating-point dtype it likes."""
+    """The step size at a step, constant or scheduled; a schedule chooses its floating-point dtype."""
     return jnp.asarray(step_size(step)) if callable(step_size) else step_size
 
 

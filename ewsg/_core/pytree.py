@@ -1,12 +1,15 @@
 """Algebra on pytrees of arrays: the positions, momenta and forces of a chain."""
 
 import functools
+import math
 import operator
 from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from ..errors import InputError
@@ -118,6 +121,24 @@ def combined(scale: Scalar, tree: Position, other_scale: Scalar, other: Position
 def cast_like(tree: Position, example: Position) -> Position:
     """The same values in the dtypes of `example`."""
     return jax.tree.map(lambda a, b: a.astype(b.dtype), tree, example)
+
+
+def rows(tree: Position, leading: int = 1) -> Float[Array, "..."]:
+    """All entries in one last axis, in the order of `ravel_pytree`, behind `leading` axes that all leaves share."""
+
+    def flatten(tree: Position) -> Array:
+        return ravel_pytree(tree)[0]
+
+    for _ in range(leading):
+        flatten = jax.vmap(flatten)
+    return flatten(tree)
+
+
+def host_rows(tree: Position, leading: int = 1) -> Float[np.ndarray, "..."]:
+    """The same as `rows` on the host, in float64."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    flat = [leaf.reshape(*leaf.shape[:leading], math.prod(leaf.shape[leading:])) for leaf in leaves]
+    return np.concatenate([part.astype(np.float64) for part in flat], axis=-1)
 
 
 def named_leaves(name: str, tree: Any) -> dict[str, Any]:

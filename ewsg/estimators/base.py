@@ -16,6 +16,7 @@ from ..interface import Cost, EstimateInfo, Kick, times_root
 from ..target.target import Target
 
 PROBE_DATA = 32
+"""Data whose directional derivatives estimate the gradient noise."""
 
 
 class AbstractEstimator(Component):
@@ -23,40 +24,39 @@ class AbstractEstimator(Component):
 
     A new estimator is one file with one subclass: `estimate`, `cost`, `noise_factor`, and where they differ from the
     defaults below `prepare`, `init`, `check`, `noise_trace` and `probe_cost`. It never needs to know which integrator
-    asks: all that matters of it is in the `Kick`, every field of which has to be honoured
-    (`tests/compliance/test_contract.py`).
+    asks: all that matters about it is in the `Kick`, every field of which has to be honoured (a test asks).
     """
 
     def __check_init__(self):
         check_flags(self)
 
     def prepare(self, target: Target) -> tuple["AbstractEstimator", Cost]:
-        """Work done once for all chains before the first step (a mode search, a clustering), and what it cost."""
+        """This estimator after work done once for all chains (a mode search, a clustering), and what that cost."""
         del target
         return self, Cost(0)
 
     def init(self, key: Key, target: Target, position: Position) -> Any:
-        """What the estimator carries from step to step, for one chain."""
+        """The estimator's state before the first step, for one chain."""
         del key, target, position
         return ()
 
     @abc.abstractmethod
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
-        """The force for this kick, the next state, and what happened."""
+        """The force for this kick, the next state, and a report."""
 
     @abc.abstractmethod
     def cost(self, num_data: int) -> Cost:
-        """What one estimate evaluates."""
+        """The evaluations of one estimate."""
 
     @abc.abstractmethod
     def noise_factor(self, num_data: int) -> float:
         """Cov(force) / Cov(n∇V_i of one uniform datum): 1/b for b independent data, 0 for the full gradient."""
 
     def check(self, num_data: int, has_momentum: bool) -> None:
-        """Refuse settings that do not fit the data or the dynamics."""
+        """Raise InputError if the settings do not fit the data or the dynamics."""
 
     def spent(self, num_steps: int, num_data: int) -> int:
-        """The datum gradients of the first `num_steps` steps; not less than `cost` says for each."""
+        """The datum gradients of the first `num_steps` steps: at least `num_steps` times `cost`."""
         return num_steps * int(self.cost(num_data).datum_gradients)
 
     def num_steps(self, budget: int, num_data: int) -> int:

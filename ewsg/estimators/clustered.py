@@ -40,7 +40,7 @@ class Clustered(AbstractEstimator):
     force = Σ_k (n_k/m) Σ_{j=1..m} ∇ℓ_{i_kj} + ∇ log π,   i_kj uniform in cluster k, with replacement.
 
     Unbiased for any clusters. Of the covariance of a uniform minibatch only the part within clusters is left, Σ_k
-    (n_k²/m) Cov_k(∇ℓ): the gain is what the clusters say about the gradient. With one cluster this is
+    (n_k²/m) Cov_k(∇ℓ): clusters help as far as they predict the gradient. With one cluster this is
     `Uniform(m, replace=True)`, draw for draw. Costs m datum gradients per step for every cluster that is not empty.
 
     The clusters are found once, before the first step, by k-means (scikit-learn, k-means++ seeds, on one thread so that
@@ -50,7 +50,7 @@ class Clustered(AbstractEstimator):
         num_clusters: how many clusters k-means looks for; not used with `labels`.
         draws_per_cluster: m.
         labels: the cluster of each datum, whole numbers, in place of k-means.
-        features: what k-means looks at, an array with one row per datum; by default all floating-point arrays of the
+        features: the input of k-means, an array with one row per datum; by default all floating-point arrays of the
             data side by side (in the models of regression that includes the responses).
         seed: of k-means.
         strata: filled in by `prepare`.

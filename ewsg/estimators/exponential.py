@@ -23,10 +23,10 @@ from .base import AbstractMinibatch, batch_noise, draw_batch
 
 _CHOICES = ("momentum", "zero", "one", "next_zero", "noise")
 _EVALUATIONS = ("auto", "unrolled", "stacked", "streamed")
-_ENUMERATED_LIMIT = 4_096
-_MATRICES = 4096  # parameters from which a gradient is products of matrices, better done for all minibatches at once
-_STACKED_LIMIT = 1_000_000
-_FEW = 4
+_MOST_ENUMERATED_BATCHES = 4_096
+_PARAMETERS_OF_MATRICES = 4096  # from here on gradients are matrix products, better done for all minibatches at once
+_MOST_STACKED_NUMBERS = 1_000_000
+_CANDIDATES_SELECTED = 4
 
 
 class Candidate(NamedTuple):
@@ -91,9 +91,9 @@ class Exponential(AbstractMinibatch):
             )
         if self.x == "noise" and has_momentum:
             raise InputError("Exponential(x='noise') is for Overdamped: with a momentum choose x='momentum'")
-        if self.exact and _num_batches(num_data, self.batch_size, self.replace) > _ENUMERATED_LIMIT:
+        if self.exact and _num_batches(num_data, self.batch_size, self.replace) > _MOST_ENUMERATED_BATCHES:
             raise InputError(
-                f"Exponential(exact=True) would enumerate more than {_ENUMERATED_LIMIT:,} minibatches of "
+                f"Exponential(exact=True) would enumerate more than {_MOST_ENUMERATED_BATCHES:,} minibatches of "
                 f"{self.batch_size} out of {num_data} data: use exact=False, or fewer data"
             )
 
@@ -137,7 +137,7 @@ class Exponential(AbstractMinibatch):
     def _run_chain(
         self, key: Key, target: Target, kick: Kick, x: Position, state: Indices | tuple[()]
     ) -> tuple[Candidate, dict[str, Array]]:
-        """Alg. 1, inner loop. Minibatch m has key fold(key, m); it does not depend on what was accepted before."""
+        """Alg. 1, inner loop. Minibatch m has key fold(key, m); it does not depend on earlier acceptances."""
         length = self.chain_length
         start = self._draw(_random.fold(key, 0), target) if self.restart else jnp.asarray(state)
 
@@ -173,8 +173,8 @@ class Exponential(AbstractMinibatch):
     def _evaluation(self, dimension: int) -> str:
         if self.evaluate != "auto":
             return self.evaluate
-        short, small = self.chain_length <= 3, dimension < _MATRICES
-        if not (short and small) and (self.chain_length + 1) * dimension <= _STACKED_LIMIT:
+        short, small = self.chain_length <= 3, dimension < _PARAMETERS_OF_MATRICES
+        if not (short and small) and (self.chain_length + 1) * dimension <= _MOST_STACKED_NUMBERS:
             return "stacked"
         return "unrolled" if short else "streamed"
 
@@ -214,7 +214,7 @@ def _num_batches(num_data: int, batch_size: int, replace: bool) -> int:
 
 def _pick(chosen: Int[Array, ""], stacked: Array) -> Array:
     """stacked[chosen]; of a few by selection, which the compiler does where the result is used, not by a copy."""
-    if stacked.shape[0] > _FEW:
+    if stacked.shape[0] > _CANDIDATES_SELECTED:
         return stacked[chosen]
     picked = stacked[0]
     for number in range(1, stacked.shape[0]):

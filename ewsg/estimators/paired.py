@@ -1,4 +1,4 @@
-"""Paired selection: of every two data, lean towards the one that slows the chain down as friction would."""
+"""Paired selection: within each pair of data, favour the gradient that opposes the momentum."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from .base import AbstractMinibatch, batch_noise, draw_batch
 from .reshuffled import Reshuffled
 
 _RULES = ("weight", "select", "sequential")
-_SEQUENTIAL_LIMIT = 20_000_000
+_MOST_NUMBERS_HELD = 20_000_000
 
 
 class Paired(AbstractMinibatch):
@@ -123,14 +123,14 @@ class Paired(AbstractMinibatch):
         self, target: Target, kick: Kick, drawn: Indices, reference: Position, variance: Scalar
     ) -> tuple[Position, Float[Array, " pairs"]]:
         dimension = pytree.size(kick.position)
-        if 2 * self.batch_size * dimension > _SEQUENTIAL_LIMIT:
+        if 2 * self.batch_size * dimension > _MOST_NUMBERS_HELD:
             raise InputError(
                 f"Paired(rule='sequential') would hold {2 * self.batch_size} gradients of {dimension} parameters per "
-                f"chain, more than {_SEQUENTIAL_LIMIT:,} numbers: use rule='weight'"
+                f"chain, more than {_MOST_NUMBERS_HELD:,} numbers: use rule='weight'"
             )
         start, unravel = ravel_pytree(reference)
         each = target.forces(kick.position, drawn)
-        forces = jax.vmap(lambda force: ravel_pytree(kick.times_root(force))[0])(each)
+        forces = pytree.rows(jax.vmap(kick.times_root)(each))
         h, variance, factor = (
             pytree.as_dtype(number, forces.dtype)
             for number in (kick.step_size, variance, self._factor(kick, target.num_data))
@@ -154,7 +154,7 @@ def choice_probability(tilt: Float[Array, "*b"]) -> Float[Array, "*b"]:
 
 
 def _reference(kick: Kick) -> tuple[Position, Scalar]:
-    """What the pairs are tilted against where P = I, and its variance: the momentum, or the injected noise.
+    """The vector that the pairs are tilted against where P = I, and its variance: the momentum, or the noise.
 
     A step of size 0 injects none; as the tilt is then 0, any variance will do.
     """

@@ -19,7 +19,7 @@ from .correction import AbstractCorrection, anchored, slope_at
 
 
 class SVRGState(NamedTuple):
-    """The anchor a, Σ_i ∇ℓ_i(a), and what the inner estimator carries."""
+    """The anchor a, Σ_i ∇ℓ_i(a), and the inner estimator's state."""
 
     anchor: Position
     slope: Position
@@ -31,9 +31,9 @@ class SVRG(AbstractCorrection):
 
     Datum i has the force G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
     unbiased whenever the inner estimator is. At steps 0, period, 2·period, ... the anchor moves to the present
-    position and F is computed afresh.
+    position and F is computed again.
 
-    Costs twice the inner estimator's evaluations per step (at θ and at a), and n datum gradients more where the anchor
+    Costs twice the inner estimator's evaluations per step (at θ and at a), plus n datum gradients where the anchor
     moves. In a loop of your own under `vmap`, keep the step counter of the state unbatched
     (`in_axes=SamplerState(0, 0, None)`): otherwise the full gradient is computed every step and mostly thrown away.
 
@@ -76,7 +76,7 @@ class SVRG(AbstractCorrection):
         return force, SVRGState(anchor, slope, inner), info._replace(cost=cost)
 
     def cost(self, num_data: int) -> Cost:
-        """What a step evaluates between two moves of the anchor; where it moves, n datum gradients more."""
+        """The evaluations of one step, plus n datum gradients at steps where the anchor is refreshed."""
         return super().cost(num_data)
 
     def spent(self, num_steps: int, num_data: int) -> int:

@@ -1,21 +1,19 @@
 """The BAOAB splitting of underdamped Langevin dynamics, one force per step."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from .. import _random, schedules
 from .._core import pytree
-from .._core.component import check_choice, check_positive
-from .._core.settings import plain
-from .._core.types import Key, Position, Scalar, Schedule
+from .._core.types import Key, Scalar
 from ..interface import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
+from .base import ForceFunction, Phase
+from .friction import AbstractLangevin
 
 
-class BAOAB(AbstractIntegrator):
+class BAOAB(AbstractLangevin):
     r"""Kick, half drift, Ornstein–Uhlenbeck, half drift (Leimkuhler and Matthews 2013).
 
     r ← r + h·force(θ);  θ ← θ + (h/2) r;  r ← η r + √(T(1 − η²)) ξ, η = e^{−γh};  θ ← θ + (h/2) r
@@ -31,20 +29,6 @@ class BAOAB(AbstractIntegrator):
         units: "sum" or "mean", as in `Underdamped`.
         momentum: how r starts: "thermal", from N(0, T I), or "zero".
     """
-
-    has_momentum: ClassVar[bool] = True
-    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
-    friction: float = eqx.field(converter=plain)
-    temperature: float = eqx.field(default=1.0, converter=plain)
-    units: str = eqx.field(static=True, default="sum")
-    momentum: str = eqx.field(static=True, default="thermal")
-
-    def __check_init__(self):
-        check_positive("BAOAB", "friction", self.friction)
-        check_choice("BAOAB", "momentum", self.momentum, ("thermal", "zero"))
-
-    def init(self, key: Key, position: Position) -> Phase:
-        return start_momentum(key, position, self.temperature, self.momentum)
 
     def step(
         self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any

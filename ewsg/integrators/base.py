@@ -4,14 +4,11 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from .. import _random, schedules
-from .._core import pytree
+from .. import schedules
 from .._core.component import Component, check_choice, check_positive
 from .._core.settings import check_flags
 from .._core.types import Key, Position, Scalar, Schedule
@@ -22,6 +19,27 @@ ForceFunction: TypeAlias = Callable[[Key, Kick, Any], tuple[Position, Any, Estim
 """(key, kick, estimator state) -> (force, estimator state, info)."""
 
 
+@runtime_checkable
+class PhasePoint(Protocol):
+    """A named tuple with at least a position and a momentum (None for first-order dynamics)."""
+
+    @property
+    def position(self) -> Position:
+        """θ."""
+
+    @property
+    def momentum(self) -> Position | None:
+        """r, or None."""
+
+    def _replace(self, **kwargs: Any) -> Any:
+        """The same point with other entries."""
+        ...
+
+
+PhaseT = TypeVar("PhaseT", bound=PhasePoint)
+"""The state that an integrator carries from step to step: `Phase`, or a named tuple with more entries."""
+
+
 class Phase(NamedTuple):
     """A point of phase space; momentum is None for first-order dynamics."""
 
@@ -29,27 +47,27 @@ class Phase(NamedTuple):
     momentum: Position | None
 
 
-def start_momentum(key: Key, position: Position, temperature: Scalar, how: str) -> Phase:
-    """`position` with a momentum drawn from N(0, T I) ("thermal"), or at rest ("zero")."""
-    if how == "zero":
-        return Phase(position, pytree.zeros_like(position))
-    return Phase(position, pytree.scaled(jnp.sqrt(temperature), _random.normal_like(key, position)))
+class DynamicsSettings:
+    """The settings that every integrator declares as fields, in the order of its own constructor.
+
+    This is not a dataclass: fields of a base class would come before all settings of a subclass.
+    """
+
+    step_size: Scalar | Schedule
+    temperature: float
+    units: str
 
 
-class AbstractIntegrator(Component):
-    """One step of a Langevin dynamics that targets exp(−V/T).
+class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
+    """One step of a Langevin dynamics that targets exp(−V/T); its state is a `PhaseT`.
 
     A new integrator is one file with one subclass: `init`, `step`, `scales`, and where they differ from the defaults
     below `in_sum_units`, `metric` and `stability`. Its settings are in sum units by the time `step` is called.
     """
 
     has_momentum: ClassVar[bool]
-    step_size: eqx.AbstractVar[Scalar | Schedule]
-    if not TYPE_CHECKING:  # a type checker would place them before the subclass's own settings
-        temperature: eqx.AbstractVar[float]
-        units: eqx.AbstractVar[str]
 
-    def __check_init__(self: Any):
+    def __check_init__(self):
         check_flags(self)
         if not callable(self.step_size):
             check_positive(type(self).__name__, "step_size", self.step_size)
@@ -57,19 +75,19 @@ class AbstractIntegrator(Component):
         check_choice(type(self).__name__, "units", self.units, ("sum", "mean"))
 
     @abc.abstractmethod
-    def init(self, key: Key, position: Position) -> Phase:
+    def init(self, key: Key, position: Position) -> PhaseT:
         """The starting point in phase space."""
 
     @abc.abstractmethod
     def step(
         self,
         key: Key,
-        phase: Phase,
+        phase: PhaseT,
         step: Int[Array, ""],
         force_function: ForceFunction,
         estimator_state: Any,
-    ) -> tuple[Phase, Any, StepInfo]:
-        """The next point, the estimator's next state, and what happened; `step` counts from 0."""
+    ) -> tuple[PhaseT, Any, StepInfo]:
+        """The next point, the estimator's next state, and a report; `step` counts from 0."""
 
     @abc.abstractmethod
     def scales(self, step: Int[Array, ""]) -> Scales:
@@ -95,7 +113,7 @@ class AbstractIntegrator(Component):
         step_size = schedules.scale(self.step_size, 1 / root)
         return dataclasses.replace(self, step_size=step_size, friction=self.friction * root, units="sum")
 
-    def metric(self, phase: Any, step: Int[Array, ""]) -> Position | None:
+    def metric(self, phase: PhaseT, step: Int[Array, ""]) -> Position | None:
         """The preconditioner P that the kick at `step` announces (`Kick.metric`); None is P = I."""
         del phase, step
         return None

@@ -14,7 +14,7 @@ from ..interface import Kick, Scales, StepInfo
 from .base import AbstractIntegrator, ForceFunction, Phase
 
 
-class Overdamped(AbstractIntegrator):
+class Overdamped(AbstractIntegrator[Phase]):
     r"""Euler–Maruyama for dθ = −∇V dt + √(2T) dW.
 
     θ' = θ + h·force + √(2hT) ξ,   ξ ~ N(0, I)                                                           (App. E)

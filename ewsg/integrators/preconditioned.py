@@ -27,7 +27,7 @@ class PreconditionedPhase(NamedTuple):
     second_moment: Position
 
 
-class Preconditioned(AbstractIntegrator):
+class Preconditioned(AbstractIntegrator[PreconditionedPhase]):
     r"""pSGLD (Li, Chen, Carlson and Carin 2016, Alg. 1), its ε being 2h.
 
     v ← αv + (1 − α) ḡ∘ḡ,   ḡ = force/n,   P = 1/(λ + √v)
@@ -35,7 +35,7 @@ class Preconditioned(AbstractIntegrator):
 
     Targets exp(−V/T) as h → 0 while P is constant; Γ is owed to a P that changes with θ. The original argues that it is
     small for α near 1 and drops it, and so do the authors' code and the paper's comparison: `curvature=False`.
-    `curvature=True` adds what the present gradient contributes to Γ, −P²(1 − α) ḡ_i ∂_iḡ_i/√v (exact for α = 0 and
+    `curvature=True` adds the present gradient's part of Γ, −P²(1 − α) ḡ_i ∂_iḡ_i/√v (exact for α = 0 and
     `Full`). The Hessian's diagonal in it is estimated without bias from one vector u of random signs, as u∘(∇ḡ u): a
     directional derivative of every datum's gradient, which costs about as much as the gradient and is counted in
     `cost.datum_directional`, not in the budget of data passes.
@@ -46,7 +46,7 @@ class Preconditioned(AbstractIntegrator):
 
     Args:
         step_size: h, or a function of the step counter (`ewsg.schedules`, optax); half the ε of the original.
-        alpha: α, 0 to 1; at 1, P stays what the first gradient made it.
+        alpha: α, 0 to 1; at 1, P is that of the first gradient for the whole run.
         regularization: λ.
         curvature: add Γ, see above.
         temperature: T. (The authors' code adds noise for T = 1/n, its step being in mean units.)
@@ -70,11 +70,11 @@ class Preconditioned(AbstractIntegrator):
             raise InputError(f"Preconditioned: alpha must be at most 1, not {self.alpha!r}")
         check_positive("Preconditioned", "regularization", self.regularization)
 
-    def init(self, key: Key, position: Position) -> PreconditionedPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def init(self, key: Key, position: Position) -> PreconditionedPhase:
         del key
         return PreconditionedPhase(position, None, pytree.zeros_like(position))
 
-    def step(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(
         self,
         key: Key,
         phase: PreconditionedPhase,

@@ -1,6 +1,6 @@
 """Langevin dynamics whose friction adapts until the momentum has the right temperature: SGNHT."""
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,11 +9,12 @@ from jaxtyping import Array, Float, Int
 
 from .. import _random, schedules
 from .._core import pytree
-from .._core.component import check_choice, check_positive
+from .._core.component import check_positive
 from .._core.settings import plain
-from .._core.types import Key, Position, Scalar, Schedule
+from .._core.types import Key, Position, Scalar
 from ..interface import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction
+from .base import ForceFunction
+from .friction import AbstractFriction
 
 
 class ThermostatPhase(NamedTuple):
@@ -24,7 +25,7 @@ class ThermostatPhase(NamedTuple):
     thermostat: Position | Float[Array, ""]
 
 
-class Thermostat(AbstractIntegrator):
+class Thermostat(AbstractFriction[ThermostatPhase]):
     r"""The stochastic gradient Nosé–Hoover thermostat (Ding et al. 2014), Alg. 2.
 
     r' = r + h·force − hξ r + √(2AhT) N(0, I),   θ' = θ + h r',   ξ' = ξ + (h/μ)(‖r'‖²/d − T)
@@ -48,31 +49,22 @@ class Thermostat(AbstractIntegrator):
         momentum: how r starts: "thermal", from N(0, T I), or "zero".
     """
 
-    has_momentum: ClassVar[bool] = True
-    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
-    friction: float = eqx.field(converter=plain)
-    temperature: float = eqx.field(default=1.0, converter=plain)
     per_coordinate: bool = eqx.field(static=True, default=False, converter=plain)
     inertia: float = eqx.field(default=1.0, converter=plain)
     units: str = eqx.field(static=True, default="sum")
     momentum: str = eqx.field(static=True, default="thermal")
 
     def __check_init__(self):
-        check_positive("Thermostat", "friction", self.friction)
         check_positive("Thermostat", "inertia", self.inertia)
-        check_choice("Thermostat", "momentum", self.momentum, ("thermal", "zero"))
 
-    def init(self, key: Key, position: Position) -> ThermostatPhase:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if self.momentum == "zero":
-            momentum = pytree.zeros_like(position)
-        else:
-            momentum = pytree.scaled(jnp.sqrt(self.temperature), _random.normal_like(key, position))
+    def init(self, key: Key, position: Position) -> ThermostatPhase:
+        momentum = self.start_momentum(key, position)
         if self.per_coordinate:
             return ThermostatPhase(position, momentum, pytree.full_like(position, self.friction))
         dtype = jax.tree.leaves(position)[0].dtype
         return ThermostatPhase(position, momentum, jnp.asarray(self.friction, dtype))
 
-    def step(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(
         self,
         key: Key,
         phase: ThermostatPhase,
@@ -98,7 +90,7 @@ class Thermostat(AbstractIntegrator):
         return moved, estimator_state, StepInfo(position, force, info)
 
     def _regulated(self, thermostat: Position, momentum: Position, rate: Scalar) -> Position:
-        """ξ', from what the new momentum has over T."""
+        """ξ', from the excess of the new momentum's temperature over T."""
         if self.per_coordinate:
             excess = jax.tree.map(lambda r: r**2 - self.temperature, momentum)
         else:

@@ -1,21 +1,19 @@
 """Underdamped Langevin dynamics, as the paper discretises it: SGHMC when the force is stochastic."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from .. import _random, schedules
 from .._core import pytree
-from .._core.component import check_choice, check_positive
-from .._core.settings import plain
-from .._core.types import Key, Position, Scalar, Schedule
+from .._core.types import Key, Scalar
 from ..interface import Kick, Scales, StepInfo
-from .base import AbstractIntegrator, ForceFunction, Phase, start_momentum
+from .base import ForceFunction, Phase
+from .friction import AbstractLangevin
 
 
-class Underdamped(AbstractIntegrator):
+class Underdamped(AbstractLangevin):
     r"""Euler–Maruyama for dθ = r dt, dr = −(∇V + γr) dt + σ dW, σ² = 2γT.
 
     θ' = θ + h r,   r' = r + h·force − hγ r + σ√h ξ,   ξ ~ N(0, I)                                          (eq. 3)
@@ -30,20 +28,6 @@ class Underdamped(AbstractIntegrator):
             h_sum = h_mean/√n and γ_sum = γ_mean·√n.
         momentum: how r starts: "thermal", from N(0, T I), or "zero".
     """
-
-    has_momentum: ClassVar[bool] = True
-    step_size: Scalar | Schedule = eqx.field(converter=schedules.as_step_size)
-    friction: float = eqx.field(converter=plain)
-    temperature: float = eqx.field(default=1.0, converter=plain)
-    units: str = eqx.field(static=True, default="sum")
-    momentum: str = eqx.field(static=True, default="thermal")
-
-    def __check_init__(self):
-        check_positive("Underdamped", "friction", self.friction)
-        check_choice("Underdamped", "momentum", self.momentum, ("thermal", "zero"))
-
-    def init(self, key: Key, position: Position) -> Phase:
-        return start_momentum(key, position, self.temperature, self.momentum)
 
     def step(
         self,

@@ -14,7 +14,7 @@ from .._core.types import Position
 from ..errors import InputError
 from ..target.target import Target
 from . import optimal
-from .gradients import datum_gradients, flatten
+from .gradients import datum_gradients
 
 
 class LocalTraces(NamedTuple):
@@ -182,7 +182,7 @@ def _like(vector: Position, position: Position) -> np.ndarray:
     shapes = [jax.tree.map(np.shape, tree) for tree in (vector, position)]
     if shapes[0] != shapes[1]:
         raise InputError(f"x and the momentum must look like the position, {shapes[1]}, not {shapes[0]}")
-    return flatten(vector)
+    return pytree.host_rows(vector, leading=0)
 
 
 def _check(step_size: float, friction: float, temperature: float) -> None:

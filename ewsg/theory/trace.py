@@ -19,7 +19,6 @@ from ..integrators import AbstractIntegrator
 from ..result.run import Run
 from ..sampler import AbstractSampler, Sampler, SamplerState, compose
 from ..target.target import Target
-from .gradients import flatten_rows
 
 _BLOCK_ENTRIES = 16_000_000
 
@@ -93,7 +92,7 @@ def force_traces(
     traces = []
     for block in np.array_split(np.arange(num_points), min(num_blocks, num_points)):
         rows = jax.tree.map(operator.itemgetter(block), positions)
-        forces = flatten_rows(_replicates(sampler, keys[block], rows, num_replicates), num_axes=2)
+        forces = pytree.host_rows(_replicates(sampler, keys[block], rows, num_replicates), leading=2)
         traces.append(np.sum(np.var(forces, axis=1, ddof=1), axis=-1))
     return np.concatenate(traces)
 

@@ -7,9 +7,9 @@ import pytest
 from gaussian import gaussian_log_likelihood
 
 import ewsg
-from ewsg.estimators import covariance_friction
 from ewsg.estimators.control_variate import ControlVariate
-from ewsg.estimators.covariance_friction import CovarianceFriction, Moments
+from ewsg.estimators.covariance import GradientMoments, svrg
+from ewsg.estimators.covariance_friction import CovarianceFriction
 from ewsg.interface import Kick
 
 H, T, N = 0.02, 0.3, 12
@@ -163,7 +163,7 @@ def test_algorithm_2_by_hand(coupled, inner, form, bound, period):
 def test_calibration_goes_through_the_data_in_blocks(coupled, monkeypatch):
     estimator = CovarianceFriction(ewsg.Uniform(2))
     whole = [force for force, _, _ in walk(coupled, estimator, 1)]
-    monkeypatch.setattr(covariance_friction, "_BLOCK_VALUES", 15)
+    monkeypatch.setattr(svrg, "_NUMBERS_PER_BLOCK", 15)
     blocks = [force for force, _, _ in walk(coupled, estimator, 1)]
     np.testing.assert_allclose(whole, blocks, rtol=1e-4, atol=1e-3)
 
@@ -192,7 +192,7 @@ def test_low_rank_turns_to_the_leading_eigenvectors():
     values, vectors = np.linalg.eigh(covariance)
     leading = (vectors[:, -2:] * values[-2:]) @ vectors[:, -2:].T
     state = estimator.init(jax.random.key(0), target, jnp.zeros(10))
-    assert isinstance(state.covariance, Moments)
+    assert isinstance(state.covariance, GradientMoments)
     assert state.covariance.second.shape == (10, 2)
     momentum = jnp.asarray(rng.normal(size=10), jnp.float32)
     kick = kick_at(jnp.zeros(10), momentum, 0)
