@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .result.storage import load
     from .sampler import Sampler, compose
     from .sampling import resume, sample
+    from .target.mode import find_mode
     from .target.target import Target
 
 _HOME = {
@@ -63,6 +64,7 @@ _HOME = {
     "Underdamped": "integrators",
     "Uniform": "estimators",
     "compose": "sampler",
+    "find_mode": "target.mode",
     "load": "result.storage",
     "resume": "sampling",
     "sample": "sampling",
@@ -109,6 +111,7 @@ __all__ = [
     "datasets",
     "diagnostics",
     "errors",
+    "find_mode",
     "kernels",
     "load",
     "models",

@@ -18,6 +18,7 @@ from ewsg.kernels._bright_table import Table
 from ewsg.kernels.bounds import logistic as logistic_bound
 from ewsg.kernels.bounds.base import Prepared
 from ewsg.kernels.flymc import exponential, log_expm1
+from ewsg.target import mode
 
 ROWS = np.array([[1.0], [2.5], [-1.5]], np.float32)
 TANGENT = jnp.array([4.0])
@@ -172,15 +173,15 @@ def test_hundred_thousand_data():
     target = logistic(100_000, 3)
     rows = np.asarray(target.data.arrays, np.float64)
     for resample, count in ((0.01, 1_000), (50, 50)):
-        mode, _, passes = logistic_bound._newton(target, target.data.arrays)
+        bound, _, prepared = LogisticBound().prepare(target)
         kernel = FlyMC(LogisticBound(), 0.01, resample=resample)
-        run = ewsg.sample(target, kernel, init=mode, num_chains=16, num_steps=1_200, discard=300, thin=1)
-        weights = 0.25 / np.cosh(rows @ np.asarray(mode, np.float64) / 2) ** 2
+        run = ewsg.sample(target, kernel, init=bound.mode, num_chains=16, num_steps=1_200, discard=300, thin=1)
+        weights = 0.25 / np.cosh(rows @ np.asarray(bound.mode, np.float64) / 2) ** 2
         sd = np.sqrt(np.diag(np.linalg.inv((rows * weights[:, None]).T @ rows)))
-        assert np.all(np.abs(run.draws.mean((0, 1)) - mode) < 0.5 * sd)
+        assert np.all(np.abs(run.draws.mean((0, 1)) - bound.mode) < 0.5 * sd)
         np.testing.assert_allclose(run.draws.std((0, 1)), sd, rtol=0.25)
         assert run.stats["bright"].mean() < 20
-        per_chain = (run.cost.datum_gradients - passes * 100_000) / 16
+        per_chain = (run.cost.datum_gradients - prepared.datum_gradients) / 16
         assert 100_000 + 1_200 * count <= per_chain < 100_000 + 1_200 * (count + 20)
 
 
@@ -215,8 +216,9 @@ def test_time_of_a_step_does_not_grow_with_the_data():
 def test_cost_is_counted_by_hand(resample, count, monkeypatch):
     """The start, the resampled and the bright data; the passes of the mode search, counted where they are made."""
     passes = []
-    sums = logistic_bound._logistic_sums
-    monkeypatch.setattr(logistic_bound, "_logistic_sums", lambda *arguments: passes.append(1) or sums(*arguments))
+    for module, name in ((mode, "_expand"), (logistic_bound, "_sums")):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, original=original: passes.append(1) or original(*args))
     target = logistic(40, 2)
     searching = ewsg.compose(target, FlyMC(LogisticBound(), 1.0))
     assert len(passes) >= 3
@@ -376,14 +378,14 @@ def test_normal_gap_keeps_its_digits():
     np.testing.assert_allclose(found, exact, rtol=2e-3)
 
 
-def test_newton_finds_the_mode():
+def test_the_bound_is_tangent_at_the_mode():
     target = logistic(300, 3)
-    mode, _, passes = logistic_bound._newton(target, target.data.arrays)
-    assert passes < 12
-    assert np.max(np.abs(target.full_force(mode))) < 0.1
+    bound, _, cost = LogisticBound().prepare(target)
+    assert cost.datum_gradients < 12 * 300
+    assert np.max(np.abs(target.full_force(bound.mode))) < 0.1
     separable = ewsg.models.logistic(np.array([[1.0], [2.0], [-1.0]]), [1, 1, 0], prior_scale=50.0)
-    mode, _, _ = logistic_bound._newton(separable, separable.data.arrays)
-    assert abs(float(separable.full_force(mode)[0])) < 1e-3
+    bound = LogisticBound().prepare(separable).bound
+    assert abs(float(separable.full_force(bound.mode)[0])) < 1e-3
 
 
 class Lowered(AbstractBound):

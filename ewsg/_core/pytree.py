@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..errors import InputError
@@ -118,6 +119,25 @@ def combined(scale: Scalar, tree: Position, other_scale: Scalar, other: Position
 def cast_like(tree: Position, example: Position) -> Position:
     """The same values in the dtypes of `example`."""
     return jax.tree.map(lambda a, b: a.astype(b.dtype), tree, example)
+
+
+def as_arrays(tree: Any) -> Any:
+    """The leaves as arrays without weak types, which a loop may carry: JAX's stay where they are, others are NumPy's.
+
+    A leaf that cannot be an array is returned unchanged, for a check to name it.
+    """
+    return jax.tree.map(_as_array, tree)
+
+
+def _as_array(leaf: Any) -> Any:
+    try:
+        dtype = jnp.result_type(leaf)
+    except TypeError:
+        return leaf
+    if isinstance(leaf, jax.Array):
+        return jax.lax.convert_element_type(leaf, dtype)
+    with np.errstate(over="ignore"):  # infinite then, which a check names
+        return np.array(leaf, dtype)
 
 
 def named_leaves(name: str, tree: Any) -> dict[str, Any]:
