@@ -19,10 +19,10 @@ import ewsg
 from ewsg.errors import InputError
 from ewsg.estimators.clustered import Clustered
 from ewsg.estimators.control_variate import ControlVariate
-from ewsg.estimators.correction import anchored, slope_at
 from ewsg.estimators.exponential import enumerate_batches
 from ewsg.estimators.svrg import SVRG
 from ewsg.interface import Kick
+from ewsg.target.anchored import anchored, slope_at
 from ewsg.target.likelihood import AbstractLikelihood
 
 N = 6

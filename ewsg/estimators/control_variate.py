@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,10 +15,11 @@ from .._core.settings import plain
 from .._core.types import Key, Position, Scalar
 from ..errors import InputError
 from ..interface import Cost, EstimateInfo, Kick
+from ..target.anchored import anchored, slope_at
 from ..target.mode import find_mode
 from ..target.target import Target
 from .base import AbstractEstimator
-from .correction import AbstractCorrection, anchored, doubled, slope_at
+from .correction import AbstractCorrection, doubled
 
 
 class ControlVariate(AbstractCorrection):
@@ -99,7 +101,7 @@ def _named(setting: str) -> Iterator[None]:
     except InputError as error:
         text = str(error)
         is_named = text.startswith("init") or " at init:" in text
-        where = text.replace("init", setting, 1) if is_named else f"at {setting}, {text}"
+        where = re.sub(r"\binit\b", setting, text, count=1) if is_named else f"at {setting}, {text}"
         raise InputError(f"ControlVariate: {where}") from error
 
 
