@@ -6,14 +6,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from .. import _random
 from .._core import memory, pytree
 from .._core.component import check_choice, check_count, check_positive
-from .._core.types import Indices, Position
+from .._core.types import Position
 from ..errors import InputError, first_line
 from ..sampler import AbstractSampler
+from ..target.density import densities, spaced
 from ..target.target import Target, check_start
 from .draws import Plan
 
@@ -164,25 +164,13 @@ def _check_density(target: Target, positions: Position) -> None:
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     most = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
     count = target.block(jax.tree.map(lambda leaf: leaf[0], positions), most, _CHECKED_BYTES // num_chains)
-    indices = np.linspace(0, target.num_data - 1, count).round().astype(np.int32)
-    for name, found in zip(("log_prior", "log_likelihood"), _densities(target, positions, indices), strict=True):
-        values = np.asarray(found)
+    prior, each = (np.asarray(part) for part in densities(target, positions, spaced(target.num_data, count)))
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN then, which is reported
+        likelihood = np.asarray(each, np.float64).sum(axis=1)
+    for name, values in (("log_prior", prior), ("log_likelihood", likelihood)):
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise InputError(
                 f"the initial potential is not finite: {name} is {float(values[bad[0]])} where chain {bad[0]} starts: "
                 "start from a point of positive density (see init=)"
             )
-
-
-@jax.jit
-def _densities(target: Target, positions: Position, indices: Indices) -> tuple[Array, Array]:
-    """(log prior, Σ log-likelihood over the given data) at each of the stacked positions."""
-
-    def at(position: Position) -> tuple[Array, Array]:
-        block = target.block(position, indices.shape[0])
-        value = functools.partial(target.likelihood, position)
-        values = jax.lax.map(lambda i: value(target.data.take(i)), indices, batch_size=block)
-        return target.log_prior(position), jnp.sum(values)
-
-    return jax.lax.map(at, positions)

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from .._core import pytree
 from .._core.component import check_positive
@@ -19,6 +19,7 @@ from ..errors import InputError
 from ..integrators.base import Phase
 from ..interface import Cost, EstimateInfo, StepInfo
 from ..sampler import AbstractKernel, AbstractSampler, SamplerState
+from ..target.density import densities
 from ..target.target import Target
 
 _ENERGY_TOLERANCE = 0.1
@@ -100,7 +101,7 @@ class FullSampler(AbstractSampler):
         del key
         with lenient():
             carried = self.kernel.first(tempered(self.target, self.temperature), position)
-        return SamplerState(Phase(position, None), _strong(carried), jnp.int32(0))
+        return SamplerState(Phase(position, None), pytree.as_arrays(carried), jnp.int32(0))
 
     def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
         position = state.phase.position
@@ -130,28 +131,19 @@ class FullSampler(AbstractSampler):
         check_digits(self.target, self.temperature, jax.tree.map(lambda leaf: leaf[:_CHECKED_STARTS], positions))
 
 
-def _strong(tree: Any) -> Any:
-    """The same arrays without weak types, so that a loop may carry them."""
-    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, jnp.asarray(leaf).dtype), tree)
-
-
 def check_digits(target: Target, temperature: Scalar, positions: Position) -> None:
     """Refuse starting points where the log density is not finite, or rounded so much that energies are noise."""
-    densities = np.asarray(_densities(target, positions))
-    if not np.all(np.isfinite(densities)):
-        chain = int(np.flatnonzero(~np.isfinite(densities))[0])
+    all_rows = np.arange(target.num_data, dtype=np.int32)
+    prior, likelihood = (np.asarray(part) for part in densities(target, positions, all_rows, summed=True))
+    found = prior.astype(likelihood.dtype) + likelihood
+    if not np.all(np.isfinite(found)):
+        chain = int(np.flatnonzero(~np.isfinite(found))[0])
         raise InputError(
-            f"the log density is {densities[chain]} at the start of chain {chain}: "
+            f"the log density is {found[chain]} at the start of chain {chain}: "
             "start from a point of positive density (see init=)"
         )
-    if np.max(np.spacing(np.abs(densities))) > _ENERGY_TOLERANCE * float(temperature):
+    if np.max(np.spacing(np.abs(found))) > _ENERGY_TOLERANCE * float(temperature):
         raise InputError(
-            f"the log density at the start, {densities.min():.3g}, has too few digits in {densities.dtype}: "
+            f"the log density at the start, {found.min():.3g}, has too few digits in {found.dtype}: "
             "start nearer to the mode, or turn on jax_enable_x64"
         )
-
-
-@jax.jit
-def _densities(target: Target, positions: Position) -> Float[Array, " chain"]:
-    """The log density at each of the stacked positions."""
-    return jax.lax.map(target.log_density, positions)
