@@ -18,6 +18,7 @@ from ._core.types import Position
 from ._engine import loop, placement, start as _start, state
 from ._engine.draws import Plan
 from ._engine.driver import drive
+from ._random.streams import chain_keys
 from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, unknown
 from .estimators import AbstractEstimator
@@ -102,8 +103,8 @@ def sample(
     if save_to is not None:
         storage.check_writable(save_to)
     num_chains = int(num_chains)
-    _start.check_chains(jax.eval_shape(lambda: loop.chain_keys(key, num_chains)), num_chains)
-    keys = loop.chain_keys(key, num_chains)
+    _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
+    keys = chain_keys(key, num_chains)
     positions, first = _start.initial_positions(target, init, keys.init)
     check_collector(collector, first)
 

@@ -14,6 +14,7 @@ from .._core import pytree
 from .._core.accumulate import Compensated, Counts
 from .._core.compiler import options
 from .._core.types import Key, Position, Scalar
+from .._random.streams import Keys
 from ..collect import AbstractCollector
 from ..interface import StepInfo
 from ..sampler import AbstractSampler, SamplerState
@@ -27,20 +28,11 @@ from .state import (
     Carry,
     Chain,
     Chunk,
-    Keys,
     Limits,
     Status,
 )
 
 _BLOCK = 32
-
-
-@functools.partial(jax.jit, static_argnames="num_chains")
-def chain_keys(key: Key, num_chains: int) -> Keys:
-    """The keys of the first `num_chains` chains; those of a chain do not depend on how many there are."""
-    fold = jax.vmap(_random.fold, in_axes=(0, None))
-    own = jax.vmap(_random.fold, in_axes=(None, 0))(key, jnp.arange(num_chains))
-    return Keys(*(fold(own, stream) for stream in range(4)))
 
 
 @jax.jit

@@ -114,7 +114,7 @@ def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Posit
         raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
     check_start(init)
     if pytree.is_function(init):
-        draw = jax.jit(jax.vmap(lambda key: jax.tree.map(_as_parameter, init(key))))
+        draw = jax.jit(jax.vmap(lambda key: pytree.as_arrays(init(key))))
         try:
             check_chains(jax.eval_shape(draw, keys), len(keys))
             positions = draw(keys)
@@ -126,23 +126,11 @@ def initial_positions(target: Target, init: Any, keys: jax.Array) -> tuple[Posit
         target.check(first)
         _check_density(target, positions)
         return positions, first
-    position = jax.tree.map(_as_parameter, init)
+    position = pytree.as_arrays(init)
     target.check(position)
     check_chains(jax.eval_shape(lambda: _stacked(position, len(keys))), len(keys))
     _check_density(target, jax.tree.map(lambda leaf: np.asarray(leaf)[None], position))
     return _stacked(position, len(keys)), position
-
-
-def _as_parameter(leaf: Any) -> Any:
-    """An array as given, but without weak types; other leaves are left for the check to name."""
-    try:
-        dtype = jnp.result_type(leaf)
-    except TypeError:
-        return leaf
-    if isinstance(leaf, jax.Array):
-        return jax.lax.convert_element_type(leaf, dtype)
-    with np.errstate(over="ignore"):  # infinite then, which the check names
-        return np.array(leaf, dtype)
 
 
 @functools.partial(jax.jit, static_argnums=1)

@@ -7,7 +7,7 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int
 
 from .._core.accumulate import Compensated, Counts
-from .._core.types import HostOrDevice, Key, Position
+from .._core.types import HostOrDevice, Position
 from ..sampler import SamplerState
 from .placement import AXIS
 
@@ -59,15 +59,6 @@ _CHAIN_SPECS = Chain._make((SamplerState._make((EACH, EACH, SAME)), EACH, _COUNT
 CARRY_SPECS = Carry._make((_CHAIN_SPECS, *(SAME,) * 3))
 """How a carry is shared out over devices: every one has some of the chains."""
 ROWS_SPECS = PartitionSpec(None, AXIS)
-
-
-class Keys(NamedTuple):
-    """The streams of each chain: where it starts, its first state, its steps (one key each), its diagnostics."""
-
-    init: Key
-    start: Key
-    steps: Key
-    probe: Key
 
 
 class Limits(NamedTuple):

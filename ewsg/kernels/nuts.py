@@ -15,7 +15,7 @@ from .._core import pytree
 from .._core.component import check_count, check_positive
 from .._core.settings import plain
 from .._core.types import HostOrDevice, Key, Position, Scalar
-from .._engine import loop
+from .._random.streams import chain_keys
 from ..errors import InputError, first_line
 from ..interface import Cost
 from ..target.target import Target, check_start
@@ -147,7 +147,7 @@ def adapt_nuts(
     check_count("adapt_nuts", "num_warmup", num_warmup, 20)
     check_count("adapt_nuts", "max_depth", max_depth, 1)
     with unchecked():
-        keys = loop.chain_keys(jax.random.key(seed), int(num_chains))
+        keys = chain_keys(jax.random.key(seed), int(num_chains))
         positions = starting_points(target, init, keys.init, temperature)
         lengths = int(num_warmup), int(max_depth)
         tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, *lengths)
@@ -173,20 +173,12 @@ def starting_points(
             raise InputError(f"init(key) failed: {first_line(error)}") from error
         target.check(jax.tree.map(lambda leaf: leaf[0], positions))
     else:
-        init = jax.tree.map(_as_array, init)
+        init = pytree.as_arrays(init)
         target.check(init)
         positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
     positions = _widened(positions)
     check_digits(target, temperature, positions)
     return positions
-
-
-def _as_array(leaf: Any) -> Any:
-    """An array of a leaf; what cannot be one is returned unchanged, so that `target.check` can name it."""
-    try:
-        return jnp.asarray(leaf)
-    except TypeError:
-        return leaf
 
 
 def _widened(position: Position) -> Position:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from .._engine import state
+from .._random.streams import Keys
 from ..sampler import AbstractSampler
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Checkpoint(NamedTuple):
     """All that is needed to go on: the chains, their keys, and their limits."""
 
     carry: state.Carry
-    keys: state.Keys
+    keys: Keys
     limits: state.Limits
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import _random
 from ..._engine import loop, state
+from ..._random.streams import chain_keys
 from ...collect import AbstractCollector
 from ...errors import FileFormatError, InputError
 from ...sampler import AbstractSampler
@@ -44,7 +45,7 @@ def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: A
     num_chains = run.settings["num_chains"]
     position = jax.tree.map(jnp.asarray, run.fingerprint["position"])
     positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
-    keys = loop.chain_keys(_random.make_key(0, run.settings["rng"]), num_chains)
+    keys = chain_keys(_random.make_key(0, run.settings["rng"]), num_chains)
     limits = [leaf for path, leaf in zip(saved.form.paths, saved.leaves, strict=True) if path.startswith(".limits")]
     return Checkpoint(loop.start(sampler, collector, keys, positions), keys, state.Limits(*map(jnp.asarray, limits)))
 
