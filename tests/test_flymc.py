@@ -434,10 +434,10 @@ def test_a_bound_of_ones_own(located):
 @pytest.mark.parametrize(
     ("bound", "message"),
     [
-        (Lowered(drop=-0.25), "Lowered is no lower bound.* exceeds log_likelihood by 0.25"),
+        (Lowered(drop=-0.25), "Lowered is not a lower bound.* exceeds log_likelihood by 0.25"),
         (Lowered(slope=1.1), "log_bound_sum changes by"),
         (Lowered(drop=float("nan")), "exceeds log_likelihood by nan"),
-        (Reaching(), "Reaching is no lower bound"),
+        (Reaching(), "Reaching is not a lower bound"),
     ],
     ids=str,
 )
@@ -448,7 +448,7 @@ def test_an_invalid_bound_is_refused(located, bound, message):
 
 
 def test_sample_refuses_an_invalid_bound(located):
-    with pytest.raises(InputError, match="is no lower bound"):
+    with pytest.raises(InputError, match="is not a lower bound"):
         ewsg.sample(located, FlyMC(Lowered(drop=-0.25), 1.0), init=jnp.array(0.0), num_steps=5)
 
 
@@ -470,7 +470,7 @@ def test_a_bound_for_another_likelihood_is_refused():
     with pytest.raises(InputError, match=r"is for another likelihood: its gap differs .* by 0.919"):
         ewsg.compose(without, kernel).check(start)
     narrow = ewsg.Target(lambda p, x: log_likelihood(jnp.stack([p[0], p[1] - 0.1]), x), None, data)
-    with pytest.raises(InputError, match="is no lower bound"):
+    with pytest.raises(InputError, match="is not a lower bound"):
         ewsg.compose(narrow, kernel).check(start)
 
 
@@ -525,7 +525,7 @@ def test_points_without_density_are_rejected():
     ("build", "message"),
     [
         (lambda: FlyMC(LogisticBound(), -1.0), "step_size must be positive"),
-        (lambda: FlyMC(LogisticBound(), 1.0, resample=1.5), "is no share"),
+        (lambda: FlyMC(LogisticBound(), 1.0, resample=1.5), "must be a fraction"),
         (lambda: FlyMC(LogisticBound(), 1.0, resample=0), "resample must be positive"),
         (lambda: FlyMC(LogisticBound(), 1.0, block_size=0), "block_size must be a whole number"),
         (lambda: FlyMC("logistic", 1.0), "bound must be a lower bound of ewsg.kernels"),

@@ -1,4 +1,4 @@
-"""What the kernels taken from BlackJAX share: how they are bound to a target, and how their starts are checked."""
+"""Kernels that evaluate all data in every step: their binding to a target, and checks of their starting points."""
 
 import abc
 import contextlib
@@ -53,7 +53,7 @@ def tempered(target: Target, temperature: Scalar) -> Callable[[Position], Array]
 
 
 class Move(NamedTuple):
-    """One transition: where it leads, what is carried on, how many full passes it took, and its stats."""
+    """One transition: the new position, the carried state, the number of passes over the data, and stats."""
 
     position: Position
     carried: Any
@@ -71,7 +71,7 @@ class AbstractFullKernel(AbstractKernel):
 
     @abc.abstractmethod
     def first(self, log_density: Callable, position: Position) -> Any:
-        """What is carried from step to step besides the position; one pass over the data."""
+        """The state carried from step to step besides the position; one pass over the data."""
 
     @abc.abstractmethod
     def move(self, key: Key, log_density: Callable, position: Position, carried: Any) -> Move:
@@ -79,10 +79,10 @@ class AbstractFullKernel(AbstractKernel):
 
     @abc.abstractmethod
     def passes_per_step(self) -> int:
-        """How many passes over the data a step takes; refuses where that is not known beforehand."""
+        """Passes over the data per step; raises InputError if that is not known beforehand."""
 
     def prepared(self) -> Cost:
-        """What was spent on the settings."""
+        """Cost of tuning (warm-up)."""
         return Cost(0)
 
     def bind(self, target: Target) -> "FullSampler":
@@ -127,12 +127,12 @@ class FullSampler(AbstractSampler):
         return self.kernel.prepared()
 
     def check(self, positions: Position) -> None:
-        """Refuse (stacked) starting points whose log density is not finite or has too few digits."""
+        """Raise InputError if the log density at a (stacked) starting point is not finite or has too few digits."""
         check_digits(self.target, self.temperature, jax.tree.map(lambda leaf: leaf[:_CHECKED_STARTS], positions))
 
 
 def check_digits(target: Target, temperature: Scalar, positions: Position) -> None:
-    """Refuse starting points where the log density is not finite, or rounded so much that energies are noise."""
+    """Raise InputError if a log density is not finite, or rounded so much that energies are noise."""
     all_rows = np.arange(target.num_data, dtype=np.int32)
     prior, likelihood = (np.asarray(part) for part in densities(target, positions, all_rows, summed=True))
     found = prior.astype(likelihood.dtype) + likelihood

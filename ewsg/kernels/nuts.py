@@ -31,7 +31,7 @@ class NUTS(AbstractFullKernel):
     multinomial draw from it.
 
     Cost: n datum gradients for every leapfrog step of a chain, and n for the start, counted in the first step. Chains
-    run in lock step: what one computes in vain while it waits for another is not counted.
+    run in lock step: wasted work while waiting for slower chains is not counted.
     Stats: `acceptance`, `leapfrogs`, `divergent` (1 for a trajectory whose energy error passed 1,000).
 
     Args:
@@ -122,7 +122,7 @@ def adapt_nuts(
     """The kernel `NUTS` with step size and diagonal mass matrix adapted to a target (BlackJAX, Stan's windows).
 
     Several chains are adapted to acceptance 0.8, one by one; the kernel has the median of their step sizes and the mean
-    of their inverse mass matrices. What this cost is counted in the preparation of a run with that kernel.
+    of their inverse mass matrices. Its cost is counted as preparation of a run with that kernel.
 
     Args:
         target: the posterior.

@@ -1,4 +1,4 @@
-"""What regressions through a linear predictor have in common: their derivatives are weighted sums of rows."""
+"""Regressions through a linear predictor, whose derivatives are weighted sums of rows."""
 
 import abc
 

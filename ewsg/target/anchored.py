@@ -13,7 +13,7 @@ from .target import Target
 
 
 class AnchoredLikelihood(AbstractLikelihood):
-    """ℓ_i(θ) − ∇ℓ_i(a)·(θ − a): what is left of each datum without its first-order part at the anchor a."""
+    """ℓ_i(θ) − ∇ℓ_i(a)·(θ − a): each datum without its first-order part at the anchor a."""
 
     likelihood: AbstractLikelihood
     anchor: Position
@@ -54,7 +54,7 @@ class AnchoredPrior(eqx.Module):
 def anchored(target: Target, anchor: Position, slope: Position) -> Target:
     r"""The same posterior, whose data have forces with less spread near the anchor a.
 
-    Each datum hands its first-order part at a to the prior:
+    The first-order part of each datum at a is moved to the prior:
     ℓ_i(θ) → ℓ_i(θ) − ∇ℓ_i(a)·(θ − a),   log π(θ) → log π(θ) + Σ_i ∇ℓ_i(a)·(θ − a).
 
     The density is unchanged, and with G_i = n∇(−V_i) and F = ∇(−V) the force of datum i becomes

@@ -1,7 +1,7 @@
 """The log density of a posterior at one position, and its parts at several.
 
 The derivative of `log_density` is the force, not taken through the loop over blocks of data: reverse mode through that
-loop would keep what every block computed, memory that grows with n.
+loop would keep the intermediates of every block, and memory would grow with n.
 """
 
 import functools
@@ -29,7 +29,7 @@ log_density = jax.custom_jvp(_by_blocks)
 
 
 def _log_density_jvp(primals: tuple[Any, Position], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
-    """Value and derivative from one pass over the data, whose gradient is at hand for any direction.
+    """Value and derivative from one pass over the data, whose gradient serves any direction.
 
     Derivatives with respect to the target itself (a prior's scale) are taken through the loop over blocks.
     """

@@ -1,4 +1,4 @@
-"""Telling whether a target is the one a saved run was drawn from."""
+"""Fingerprints of targets: is this the one a saved run was drawn from?"""
 
 import hashlib
 from typing import Any
@@ -44,7 +44,7 @@ def fingerprint(
 
 
 def check_same_target(saved: dict[str, Any], target: Target) -> None:
-    """Refuse a target whose data or densities differ from those of the saved run."""
+    """Raise InputError if the data or densities differ from those of the saved run."""
     if saved["num_data"] != target.num_data:
         raise InputError(
             f"the saved run has another target: it had {saved['num_data']} data and this one has {target.num_data}"
@@ -64,7 +64,7 @@ def check_same_target(saved: dict[str, Any], target: Target) -> None:
 
 
 def _digest(arrays: Any) -> str:
-    """SHA-256 over structure, shapes, dtypes and evenly spaced rows, up to 16 MiB an array."""
+    """SHA-256 over structure, shapes, dtypes and evenly spaced rows, up to 16 MiB per array."""
     digest = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(arrays):
         digest.update(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}\n".encode())
