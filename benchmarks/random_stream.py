@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ewsg import _random
-from ewsg._engine import loop
+from ewsg._random.streams import chain_keys
 
 
 def words(keys: jax.Array, first: jax.Array, num_steps: int, numbers: int) -> jax.Array:
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--chains", type=int, default=1000)
     parser.add_argument("--numbers", type=int, default=2)
     options = parser.parse_args()
-    keys = loop.chain_keys(_random.make_key(options.seed, options.rng), options.chains).steps
+    keys = chain_keys(_random.make_key(options.seed, options.rng), options.chains).steps
     steps = max(1, 2**20 // options.chains)
     draw = jax.jit(words, static_argnums=(2, 3))
     try:

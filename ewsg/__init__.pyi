@@ -62,4 +62,5 @@ from .sampling import (
     sample as sample,
 )
 from .target.likelihood import AbstractLikelihood as AbstractLikelihood
+from .target.mode import find_mode as find_mode
 from .target.target import Target as Target

@@ -22,7 +22,7 @@ _WHY = "the posterior is a sum over data in which each datum has a term of its o
 
 
 def cross_entropy(logits: Float[Array, " k"], label: Int[Array, ""]) -> Float[Array, ""]:
-    """−log softmax(logits)[label]: minus the log-likelihood of one classified datum; NaN if the label is no class."""
+    """−log softmax(logits)[label]: minus the log-likelihood of one datum; NaN if the label is not a class."""
     chosen = jnp.arange(logits.shape[-1]) == label
     value = jax.nn.logsumexp(logits) - jnp.sum(jnp.where(chosen, logits, 0))
     return jnp.where(jnp.any(chosen), value, jnp.nan)
@@ -35,7 +35,7 @@ def standard_normal(params: Position) -> Float[Array, ""]:
 
 
 def parameters(module: Any) -> dict[str, Array]:
-    """The floating-point arrays of a module by name: what is sampled, and where a chain may start.
+    """The floating-point arrays of a module by name: the sampled parameters, and a possible start of a chain.
 
     Args:
         module: an Equinox module (all its floating-point arrays), or a Flax NNX module (its `nnx.Param`s).
@@ -99,7 +99,7 @@ def is_module(value: Any) -> bool:
 
 
 def check_module(module: Any) -> None:
-    """Refuse what is not a module, or has no posterior: batch statistics, dropout, no parameters."""
+    """Raise InputError unless this is a module with a posterior: no batch statistics, no dropout, parameters."""
     nnx = _nnx(module)
     if not is_module(module):
         raise InputError(
@@ -136,7 +136,7 @@ def _nnx_parts(nnx: Any, module: Any) -> tuple[Any, dict[tuple, Any], Any]:
 
 
 def _restoring(module: Any) -> Callable[[Position], Any]:
-    """params -> module; what is not a parameter is kept, the module's own parameters are not."""
+    """params -> module: the module's other parts are kept, its own parameters replaced."""
     names = parameters(module).keys()
 
     def checked(params: Any) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def _refuse_nnx(module: Any) -> None:
             raise _has_statistics("BatchStat")
         if isinstance(variable, nnx.RngState) and not any(path[: len(start)] == start for start in silent):
             raise InputError(
-                f"the module draws random numbers ({_name(path)}), so that its output is no function of the "
-                f"parameters, but {_WHY}: remove the stream"
+                f"the module draws random numbers ({_name(path)}), so its output is not a deterministic function of "
+                f"the parameters, but {_WHY}: remove the stream"
             )
 
 
@@ -211,7 +211,7 @@ def _has_dropout(remedy: str) -> InputError:
 
 
 def check_data(module: Any, loss: Callable, data: Any) -> None:
-    """Refuse a module that cannot take a row of the data, a loss that is not one real number, labels of no class."""
+    """Raise InputError unless the module takes a row of the data, the loss is a real scalar and labels are classes."""
     x, target = jax.tree.map(lambda leaf: leaf[0], data)
     try:
         output = jax.eval_shape(function_of(module), parameters(module), x)

@@ -12,7 +12,8 @@ from . import _random
 from ._core import ess
 from ._core.component import check_count, check_positive
 from ._core.types import Key, Position
-from ._engine import loop, progress as _progress
+from ._engine import progress as _progress
+from ._random.streams import chain_keys
 from .diagnostics import flatten, moments
 from .kernels.full_data import blackjax, tempered, unchecked
 from .kernels.nuts import Tuned, starting_points, warm_up
@@ -98,7 +99,7 @@ def nuts(
     check_count("nuts", "num_draws", num_draws, 4)
     began = time.perf_counter()
     with unchecked():
-        keys = loop.chain_keys(_random.checked_key(seed), num_chains)
+        keys = chain_keys(_random.checked_key(seed), num_chains)
         positions = starting_points(target, init, keys.init, temperature)
         tuned, warmup = warm_up(target, float(temperature), keys.start, positions, num_warmup)
         rows = _sample(target, float(temperature), keys.steps, tuned, num_draws, progress)

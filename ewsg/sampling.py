@@ -22,6 +22,7 @@ from ._engine.draws import Kept
 from ._engine.driver import Driver, Snapshot
 from ._engine.plan import Plan, check_length, check_plan, check_total, count_steps, make_plan
 from ._engine.state import HOT, Checkpoint, Limits
+from ._random.streams import chain_keys
 from .collect import AbstractCollector, as_collector, check_collector
 from .errors import InputError, first_line, unknown
 from .estimators import AbstractEstimator
@@ -105,7 +106,7 @@ def sample(
     if save_to is not None:
         storage.check_writable(save_to)
     num_chains = int(num_chains)
-    _start.check_chains(jax.eval_shape(lambda: loop.chain_keys(key, num_chains)), num_chains)
+    _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
     positions, first = _start.initial_positions(target, init, key, num_chains)
     check_collector(collector, first)
 

@@ -202,7 +202,7 @@ def test_one_bad_chain_does_not_mix_into_results(centres):
 
     target = ewsg.Target(log_likelihood, None, centres)
     starts = jnp.array([[0.0, 0.0], [0.1, 0.0], [45.0, 0.0]])
-    keys = ewsg._engine.loop.chain_keys(jax.random.key(0), 3).init
+    keys = ewsg._random.streams.chain_keys(jax.random.key(0), 3).init
     words = [np.asarray(jax.random.key_data(key)) for key in keys]
 
     def init(key):

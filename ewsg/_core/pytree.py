@@ -141,6 +141,25 @@ def host_rows(tree: Position, leading: int = 1) -> Float[np.ndarray, "..."]:
     return np.concatenate([part.astype(np.float64) for part in flat], axis=-1)
 
 
+def as_arrays(tree: Any) -> Any:
+    """The leaves as arrays without weak types, which a loop may carry: JAX's stay where they are, others are NumPy's.
+
+    A leaf that cannot be an array is returned unchanged, for a check to name it.
+    """
+    return jax.tree.map(_as_array, tree)
+
+
+def _as_array(leaf: Any) -> Any:
+    try:
+        dtype = jnp.result_type(leaf)
+    except TypeError:
+        return leaf
+    if isinstance(leaf, jax.Array):
+        return jax.lax.convert_element_type(leaf, dtype)
+    with np.errstate(over="ignore"):  # infinite then, which a check names
+        return np.array(leaf, dtype)
+
+
 def named_leaves(name: str, tree: Any) -> dict[str, Any]:
     """The leaves of a user's pytree by what errors call them, such as data['x'][0]; keys must be sortable."""
     try:

@@ -15,6 +15,7 @@ from .._core import pytree
 from .._core.accumulate import Compensated, Counts
 from .._core.compiler import options
 from .._core.types import Key, Position, Scalar
+from .._random.streams import Keys, chain_keys
 from ..collect import AbstractCollector
 from ..interface import StepInfo
 from ..sampler import AbstractSampler, SamplerState
@@ -28,20 +29,11 @@ from .state import (
     Carry,
     Chain,
     Chunk,
-    Keys,
     Limits,
     Status,
 )
 
 _STEPS_PER_BLOCK = 32
-
-
-@functools.partial(jax.jit, static_argnames="num_chains")
-def chain_keys(key: Key, num_chains: int) -> Keys:
-    """The keys of the first `num_chains` chains; chain k's keys are the same whatever `num_chains` is."""
-    fold = jax.vmap(_random.fold, in_axes=(0, None))
-    own = jax.vmap(_random.fold, in_axes=(None, 0))(key, jnp.arange(num_chains))
-    return Keys(*(fold(own, stream) for stream in range(4)))
 
 
 @jax.jit

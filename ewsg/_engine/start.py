@@ -1,21 +1,20 @@
 """How a run begins: its key, and its checked starting points."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from .. import _random
 from .._core import memory, pytree
 from .._core.component import check_choice
-from .._core.types import Indices, Key, Position
+from .._core.types import Key, Position
+from .._random.streams import chain_keys
 from ..errors import InputError, first_line, shown
+from ..target.density import densities, spaced
 from ..target.target import Target, check_start
-from .loop import chain_keys
 
 _MOST_SEED = 2**64 - 1
 _CHECKED_VALUES = 4_000_000
@@ -50,7 +49,7 @@ def initial_positions(target: Target, init: Any, key: Key, num_chains: int) -> t
         target.check(first)
         _check_density(target, positions)
         return positions, first
-    position = jax.tree.map(_as_parameter, init)
+    position = pytree.as_arrays(init)
     target.check(position)
     host = jax.tree.map(np.asarray, position)
     _check_density(target, jax.tree.map(lambda leaf: leaf[None], host))
@@ -64,7 +63,7 @@ def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Positi
 
     @jax.jit
     def draw(key: Key) -> Position:
-        return jax.vmap(lambda own: jax.tree.map(_as_parameter, init(own)))(chain_keys(key, num_chains).init)
+        return jax.vmap(lambda own: pytree.as_arrays(init(own)))(chain_keys(key, num_chains).init)
 
     try:
         check_chains(jax.eval_shape(draw, key), num_chains)
@@ -73,18 +72,6 @@ def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Positi
         raise
     except Exception as error:
         raise InputError(f"init(key) failed: {first_line(error)}") from error
-
-
-def _as_parameter(leaf: Any) -> Any:
-    """An array without weak types; non-array leaves are returned unchanged so that `target.check` can report them."""
-    try:
-        dtype = jnp.result_type(leaf)
-    except TypeError:
-        return leaf
-    if isinstance(leaf, jax.Array):
-        return jax.lax.convert_element_type(leaf, dtype)
-    with np.errstate(over="ignore"):  # becomes infinite, which `target.check` reports
-        return np.array(leaf, dtype)
 
 
 def check_chains(start: Any, num_chains: int) -> None:
@@ -100,25 +87,13 @@ def _check_density(target: Target, positions: Position) -> None:
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     most = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
     count = target.block(jax.tree.map(lambda leaf: leaf[0], positions), most, _CHECKED_BYTES // num_chains)
-    indices = np.linspace(0, target.num_data - 1, count).round().astype(np.int32)
-    for name, found in zip(("log_prior", "log_likelihood"), _densities(target, positions, indices), strict=True):
-        values = np.asarray(found)
+    prior, each = (np.asarray(part) for part in densities(target, positions, spaced(target.num_data, count)))
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN then, which is reported
+        likelihood = np.asarray(each, np.float64).sum(axis=1)
+    for name, values in (("log_prior", prior), ("log_likelihood", likelihood)):
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
             raise InputError(
                 f"the initial potential is not finite: {name} is {float(values[bad[0]])} where chain {bad[0]} starts: "
                 "start from a point of positive density (see init=)"
             )
-
-
-@jax.jit
-def _densities(target: Target, positions: Position, indices: Indices) -> tuple[Array, Array]:
-    """(log prior, Σ log-likelihood over the given data) at each of the stacked positions."""
-
-    def at(position: Position) -> tuple[Array, Array]:
-        block = target.block(position, indices.shape[0])
-        value = functools.partial(target.likelihood, position)
-        values = jax.lax.map(lambda i: value(target.data.take(i)), indices, batch_size=block)
-        return target.log_prior(position), jnp.sum(values)
-
-    return jax.lax.map(at, positions)

@@ -8,7 +8,8 @@ from jax.sharding import PartitionSpec
 from jaxtyping import Array, Bool, Float, Int
 
 from .._core.accumulate import Compensated, Counts
-from .._core.types import HostOrDevice, Key, Position
+from .._core.types import HostOrDevice, Position
+from .._random.streams import Keys
 from ..sampler import SamplerState
 from .placement import AXIS
 
@@ -86,15 +87,6 @@ def _specs_of(axes: Any) -> Any:
 
 
 CARRY_SPECS = _layout(Carry, chains=_specs_of(CHAIN_AXES), step=SAME, since=SAME, draws=SAME)
-
-
-class Keys(NamedTuple):
-    """The streams of each chain: its starting point, its first state, its steps (one key each), its diagnostics."""
-
-    init: Key
-    start: Key
-    steps: Key
-    probe: Key
 
 
 class Limits(NamedTuple):

@@ -1,13 +1,13 @@
 """Control variates around a fixed anchor near the mode."""
 
+import contextlib
 import dataclasses
-from typing import Any, NamedTuple
+import re
+from collections.abc import Iterator
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Int
 
 from .._core import pytree
 from .._core.component import check_count, check_positive
@@ -15,26 +15,11 @@ from .._core.settings import plain
 from .._core.types import Key, Position, Scalar
 from ..errors import InputError
 from ..interface import Cost, EstimateInfo, Kick
+from ..target.anchored import anchored, slope_at
+from ..target.mode import find_mode
 from ..target.target import Target
 from .base import AbstractEstimator
-from .correction import AbstractCorrection, anchored, doubled, slope_at
-
-_SEARCH_MEMORY = 10
-_LINE_SEARCH_STEPS = 20
-_IDLE_ITERATIONS = 3
-
-
-def _as_arrays(tree: Position) -> Position:
-    """A pytree of arrays without weak types; what is no array is left for the check to name."""
-
-    def convert(leaf: Any) -> Any:
-        try:
-            array = jnp.asarray(leaf)
-        except TypeError:
-            return leaf
-        return jax.lax.convert_element_type(array, array.dtype)
-
-    return jax.tree.map(convert, tree)
+from .correction import AbstractCorrection, doubled
 
 
 class ControlVariate(AbstractCorrection):
@@ -55,12 +40,12 @@ class ControlVariate(AbstractCorrection):
             search ends with is a valid anchor: a better one only has less noise.
         slope: Σ_i ∇ℓ_i(a), filled in by `prepare`.
 
-    The search is L-BFGS with a line search (optax), over all data, deterministic.
+    The search is `ewsg.find_mode`.
     """
 
     inner: AbstractEstimator
-    anchor: Position | None = eqx.field(default=None, converter=_as_arrays)
-    start: Position | None = eqx.field(default=None, converter=_as_arrays)
+    anchor: Position | None = eqx.field(default=None, converter=pytree.as_arrays)
+    start: Position | None = eqx.field(default=None, converter=pytree.as_arrays)
     max_passes: int = eqx.field(static=True, default=100, converter=plain)
     tolerance: float = eqx.field(default=1e-4, converter=plain)
     slope: Position | None = None
@@ -78,19 +63,17 @@ class ControlVariate(AbstractCorrection):
 
     def prepare(self, target: Target) -> tuple["ControlVariate", Cost]:
         inner, (gradients, directional) = self.inner.prepare(target)
-        anchor, evaluations = self.anchor, 0
+        anchor, searched = self.anchor, 0
         if anchor is None:
-            _check_point(target, "start", self.start)
-            with jax.numpy_dtype_promotion("standard"):  # inside optax
-                found = _find_mode(target, self.start, self.max_passes, self.tolerance)
-            if not np.isfinite(found.value):
-                raise InputError("ControlVariate: the density is not finite at start: start the search elsewhere")
-            anchor, evaluations = found.position, int(found.evaluations)
+            with _named("start"):
+                found = find_mode(target, self.start, max_passes=self.max_passes, tolerance=self.tolerance)
+            anchor, searched = found.position, found.cost.datum_gradients
         else:
-            _check_point(target, "anchor", anchor)
+            with _named("anchor"):
+                target.check(anchor)
         slope = jax.jit(slope_at)(target, anchor)
         prepared = dataclasses.replace(self, inner=inner, anchor=anchor, start=None, slope=slope)
-        return prepared, Cost(gradients + (evaluations + 1) * target.num_data, directional)
+        return prepared, Cost(gradients + searched + target.num_data, directional)
 
     def init(self, key: Key, target: Target, position: Position) -> Any:
         return self.inner.init(key, self._anchored(target, position), position)
@@ -110,12 +93,15 @@ class ControlVariate(AbstractCorrection):
         return anchored(target, _shaped_like(position, self.anchor), _shaped_like(position, self.slope))
 
 
-def _check_point(target: Target, name: str, point: Position) -> None:
+@contextlib.contextmanager
+def _named(setting: str) -> Iterator[None]:
+    """Errors about `init` are about this setting of ControlVariate."""
     try:
-        target.check(point)
+        yield
     except InputError as error:
         text = str(error)
-        where = name + text.removeprefix("init") if text.startswith("init") else f"at {name}, {text}"
+        is_named = text.startswith("init") or " at init:" in text
+        where = re.sub(r"\binit\b", setting, text, count=1) if is_named else f"at {setting}, {text}"
         raise InputError(f"ControlVariate: {where}") from error
 
 
@@ -129,63 +115,3 @@ def _shaped_like(position: Position, point: Position) -> Position:
             f"{[leaf.shape for leaf in leaves]}: give an anchor (or start) like the parameters"
         )
     return structure.unflatten([own.astype(leaf.dtype) for own, leaf in zip(given, leaves, strict=True)])
-
-
-class Search(NamedTuple):
-    """Where the search stands: the best point so far, V and ∇V there, and how often they were evaluated."""
-
-    position: Position
-    value: Scalar
-    gradient: Position
-    optimizer: Any
-    evaluations: Int[Array, ""]
-    idle: Int[Array, ""]
-
-
-@jax.jit
-def _find_mode(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> Search:
-    """L-BFGS on V from `start`, until ∇V is small, rounding errors are all that is left to gain, or max_passes."""
-    import optax  # 0.3 s, which only those who search for a mode should pay
-
-    @jax.custom_vjp
-    def potential(position: Position) -> Scalar:
-        return -target.log_density(position)
-
-    potential.defvjp(
-        lambda position: (potential(position), target.full_force(position)),
-        lambda force, cotangent: (pytree.scaled(-cotangent, force),),
-    )
-    line_search = optax.scale_by_zoom_linesearch(_LINE_SEARCH_STEPS, initial_guess_strategy="one")
-    optimizer = optax.lbfgs(memory_size=_SEARCH_MEMORY, linesearch=line_search)
-
-    def unfinished(now: Search) -> Array:
-        large = _norm(now.gradient) > tolerance * _norm(first_gradient)
-        return large & (now.evaluations < max_passes) & (now.idle < _IDLE_ITERATIONS)
-
-    def improve(now: Search) -> Search:
-        updates, state = optimizer.update(
-            now.gradient, now.optimizer, now.position, value=now.value, grad=now.gradient, value_fn=potential
-        )
-        line = _last_part(state)
-        old = now.position, now.value, now.gradient
-        new = pytree.cast_like((optax.apply_updates(now.position, updates), line.value, line.grad), old)
-        failed = ~((line.value < now.value) | (line.info.decrease_error <= 0))
-        gained = (line.value < now.value) | (_norm(line.grad) < _norm(now.gradient))
-        idle = jnp.where(failed, _IDLE_ITERATIONS, jnp.where(gained, 0, now.idle + 1))
-        evaluations = now.evaluations + line.info.num_linesearch_steps.astype(jnp.int32)
-        position, value, gradient = pytree.where(failed, old, new)
-        return Search(position, value, gradient, state, evaluations, idle)
-
-    value, first_gradient = jax.value_and_grad(potential)(start)
-    return jax.lax.while_loop(
-        unfinished, improve, Search(start, value, first_gradient, optimizer.init(start), jnp.int32(1), jnp.int32(0))
-    )
-
-
-def _norm(tree: Position) -> Scalar:
-    return jnp.sqrt(pytree.dot(tree, tree))
-
-
-def _last_part(chain_state: Any) -> Any:
-    """The state of the line search, which ends the chain of transformations."""
-    return chain_state[-1]

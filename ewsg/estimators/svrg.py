@@ -13,9 +13,10 @@ from .._core.component import check_count
 from .._core.settings import plain
 from .._core.types import Key, Position, Scalar
 from ..interface import Cost, EstimateInfo, Kick
+from ..target.anchored import anchored, slope_at
 from ..target.target import Target
 from .base import AbstractEstimator
-from .correction import AbstractCorrection, anchored, slope_at
+from .correction import AbstractCorrection
 
 
 class SVRGState(NamedTuple):

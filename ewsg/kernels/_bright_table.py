@@ -19,7 +19,7 @@ _SWITCHES = 32
 class Table(NamedTuple):
     """A permutation of the data whose first `num_bright` entries are the bright ones.
 
-    `order` is padded to whole blocks (`listed`); what stands in the padding is 0, a datum like any other.
+    `order` is padded to whole blocks (`listed`); the padding is 0, a datum like any other.
     """
 
     order: Int[Array, " padded"]
@@ -107,7 +107,7 @@ def _bring(
     chosen: Bool[Array, " b"],
     start: Int[Array, ""],
 ) -> tuple[Int[Array, " padded"], Int[Array, " n"]]:
-    """Exchanges the chosen data with what fills the slots start, start + 1, ..., as many as are chosen.
+    """Exchanges the chosen data with those in the slots start, start + 1, ..., as many as are chosen.
 
     Chosen data that are there already stay; the k-th of the others changes places with the k-th datum to be cleared.
     """

@@ -26,7 +26,7 @@ from .bounds.base import AbstractBound
 from .bounds.check import check_bound
 
 _VIOLATION = 64.0
-_FIRST_BLOCK = 16_384
+_ROWS_PER_BLOCK = 16_384
 
 
 class FlyMC(AbstractKernel):
@@ -43,14 +43,14 @@ class FlyMC(AbstractKernel):
        log p(θ, z) = log π + Σ_i log B_i + Σ_{bright} log(L_i/B_i − 1): the first sum is O(1), the second needs only the
        bright data.
 
-    The work of an iteration grows with `resample` and with the number of bright data, not with n. Memory is O(n) a
-    chain, 8 bytes a datum: the method has an indicator for every datum. Start near the mode (`LogisticBound` finds it):
+    The work of an iteration grows with `resample` and with the number of bright data, not with n. Memory is O(n) per
+    chain, 8 bytes per datum: every datum has an indicator. Start near the mode (`LogisticBound` finds it):
     data that are bright because the start is far away hold the chain back until they are resampled, n/resample
     iterations later.
 
-    Cost: what is counted as "datum gradients" are here **likelihoods of one datum**, as the paper counts data used:
-    `resample` + (bright data) an iteration; n for the indicators at the start, counted in the first iteration; and what
-    the bound needed before it. How much a budget pays for is only known afterwards: give `num_steps`.
+    Cost: here "datum gradients" count **likelihoods of one datum**, as the paper counts data used:
+    `resample` + (bright data) per iteration; n for the indicators at the start, counted in the first iteration; and the
+    preparation of the bound. How much a budget pays for is only known afterwards: give `num_steps`.
     Stats: `acceptance`, `bright` (bright data), `bound_violations` (evaluations that found B_i above L_i by more than
     rounding: where it is not 0 the draws are not exact).
 
@@ -88,7 +88,7 @@ class FlyMC(AbstractKernel):
         check_count("FlyMC", "block_size", self.block_size, 1)
         check_positive("FlyMC", "resample", self.resample)
         if isinstance(self.resample, float) and self.resample > 1:
-            raise InputError(f"FlyMC: resample={self.resample} is no share: give one up to 1.0, or a whole number")
+            raise InputError(f"FlyMC: resample={self.resample} must be a fraction up to 1.0, or a whole number")
 
     def bind(self, target: Target) -> "FireflySampler":
         n = target.num_data
@@ -101,7 +101,7 @@ class FlyMC(AbstractKernel):
 
 
 class Fireflies(NamedTuple):
-    """What a chain carries beside its position: who is bright, and log p(θ, z) in two parts."""
+    """The state of a chain besides its position: the bright data, and log p(θ, z) in two parts."""
 
     table: Table
     base: Float[Array, ""]
@@ -130,7 +130,7 @@ class FireflySampler(AbstractSampler):
     def init(self, key: Key, position: Position) -> SamplerState:
         """All indicators are drawn given θ: n evaluations."""
         n, dtype = self.target.num_data, _dtype(position)
-        size = min(n, _FIRST_BLOCK)
+        size = min(n, _ROWS_PER_BLOCK)
         blocks = jnp.minimum(jnp.arange(-(-n // size) * size, dtype=jnp.int32), n - 1).reshape(-1, size)
         excess = jax.lax.map(lambda block: self._excess(position, self.target.data.take(block)).value, blocks)
         excess = excess.reshape(-1)[:n]
@@ -176,7 +176,7 @@ class FireflySampler(AbstractSampler):
         return self.prepared
 
     def check(self, positions: Position) -> None:
-        """Refuse a bound that is above the likelihood, or whose sum is wrong, near the (stacked) starting points."""
+        """Raise InputError if the bound is above the likelihood, or its sum wrong, near the (stacked) starts."""
         check_bound(self.target, self.bound, self.statistics, positions, self.kernel.step_size)
 
     @property

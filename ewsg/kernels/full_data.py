@@ -1,4 +1,4 @@
-"""What the kernels taken from BlackJAX share: how they are bound to a target, and how their starts are checked."""
+"""Kernels that evaluate all data in every step: their binding to a target, and checks of their starting points."""
 
 import abc
 import contextlib
@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from .._core import pytree
 from .._core.component import check_positive
@@ -20,6 +20,7 @@ from ..errors import InputError
 from ..integrators.base import Phase
 from ..interface import Cost, EstimateInfo, StepInfo
 from ..sampler import AbstractKernel, AbstractSampler, SamplerState
+from ..target.density import densities
 from ..target.target import Target
 
 _ENERGY_TOLERANCE = 0.1
@@ -51,7 +52,7 @@ def tempered(target: Target, temperature: Scalar) -> Callable[[Position], Array]
 
 
 class Move(NamedTuple):
-    """One transition: where it leads, what is carried on, how many full passes it took, and its stats."""
+    """One transition: the new position, the carried state, the number of passes over the data, and stats."""
 
     position: Position
     carried: Any
@@ -69,7 +70,7 @@ class AbstractFullKernel(AbstractKernel):
 
     @abc.abstractmethod
     def first(self, log_density: Callable, position: Position) -> Any:
-        """What is carried from step to step besides the position; one pass over the data."""
+        """The state carried from step to step besides the position; one pass over the data."""
 
     @abc.abstractmethod
     def move(self, key: Key, log_density: Callable, position: Position, carried: Any) -> Move:
@@ -77,10 +78,10 @@ class AbstractFullKernel(AbstractKernel):
 
     @abc.abstractmethod
     def passes_per_step(self) -> int:
-        """How many passes over the data a step takes; refuses where that is not known beforehand."""
+        """Passes over the data per step; raises InputError if that is not known beforehand."""
 
     def prepared(self) -> Cost:
-        """What was spent on the settings."""
+        """Cost of tuning (warm-up)."""
         return Cost(0)
 
     def bind(self, target: Target) -> "FullSampler":
@@ -99,7 +100,7 @@ class FullSampler(AbstractSampler):
         del key
         with lenient():
             carried = self.kernel.first(tempered(self.target, self.temperature), position)
-        return SamplerState(Phase(position, None), _strong(carried), jnp.int32(0))
+        return SamplerState(Phase(position, None), pytree.as_arrays(carried), jnp.int32(0))
 
     def step(self, key: Key, state: SamplerState) -> tuple[SamplerState, StepInfo]:
         position = state.phase.position
@@ -125,32 +126,23 @@ class FullSampler(AbstractSampler):
         return self.kernel.prepared()
 
     def check(self, positions: Position) -> None:
-        """Refuse (stacked) starting points whose log density is not finite or has too few digits."""
+        """Raise InputError if the log density at a (stacked) starting point is not finite or has too few digits."""
         check_digits(self.target, self.temperature, jax.tree.map(lambda leaf: leaf[:_CHECKED_STARTS], positions))
 
 
-def _strong(tree: Any) -> Any:
-    """The same arrays without weak types, so that a loop may carry them."""
-    return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, jnp.asarray(leaf).dtype), tree)
-
-
 def check_digits(target: Target, temperature: Scalar, positions: Position) -> None:
-    """Refuse starting points where the log density is not finite, or rounded so much that energies are noise."""
-    densities = np.asarray(_densities(target, positions))
-    if not np.all(np.isfinite(densities)):
-        chain = int(np.flatnonzero(~np.isfinite(densities))[0])
+    """Raise InputError if a log density is not finite, or rounded so much that energies are noise."""
+    all_rows = np.arange(target.num_data, dtype=np.int32)
+    prior, likelihood = (np.asarray(part) for part in densities(target, positions, all_rows, summed=True))
+    found = prior.astype(likelihood.dtype) + likelihood
+    if not np.all(np.isfinite(found)):
+        chain = int(np.flatnonzero(~np.isfinite(found))[0])
         raise InputError(
-            f"the log density is {densities[chain]} at the start of chain {chain}: "
+            f"the log density is {found[chain]} at the start of chain {chain}: "
             "start from a point of positive density (see init=)"
         )
-    if np.max(np.spacing(np.abs(densities))) > _ENERGY_TOLERANCE * float(temperature):
+    if np.max(np.spacing(np.abs(found))) > _ENERGY_TOLERANCE * float(temperature):
         raise InputError(
-            f"the log density at the start, {densities.min():.3g}, has too few digits in {densities.dtype}: "
+            f"the log density at the start, {found.min():.3g}, has too few digits in {found.dtype}: "
             "start nearer to the mode, or turn on jax_enable_x64"
         )
-
-
-@jax.jit
-def _densities(target: Target, positions: Position) -> Float[Array, " chain"]:
-    """The log density at each of the stacked positions."""
-    return jax.lax.map(target.log_density, positions)

@@ -15,7 +15,7 @@ from .._core import pytree
 from .._core.component import as_real, check_count, check_positive
 from .._core.settings import plain
 from .._core.types import HostOrDevice, Key, Position, Scalar
-from .._engine import loop
+from .._random.streams import chain_keys
 from ..errors import InputError, first_line, shown
 from ..interface import Cost
 from ..target.target import Target, check_start
@@ -31,7 +31,7 @@ class NUTS(AbstractFullKernel):
     multinomial draw from it.
 
     Cost: n datum gradients for every leapfrog step of a chain, and n for the start, counted in the first step. Chains
-    run in lock step: what one computes in vain while it waits for another is not counted.
+    run in lock step: wasted work while waiting for slower chains is not counted.
     Stats: `acceptance`, `leapfrogs`, `divergent` (1 for a trajectory whose energy error passed 1,000).
 
     Args:
@@ -122,7 +122,7 @@ def adapt_nuts(
     """The kernel `NUTS` with step size and diagonal mass matrix adapted to a target (BlackJAX, Stan's windows).
 
     Several chains are adapted to acceptance 0.8, one by one; the kernel has the median of their step sizes and the mean
-    of their inverse mass matrices. What this cost is counted in the preparation of a run with that kernel.
+    of their inverse mass matrices. Its cost is counted as preparation of a run with that kernel.
 
     Args:
         target: the posterior.
@@ -147,7 +147,7 @@ def adapt_nuts(
     check_count("adapt_nuts", "num_warmup", num_warmup, 20)
     check_count("adapt_nuts", "max_depth", max_depth, 1)
     with unchecked():
-        keys = loop.chain_keys(_random.checked_key(seed), int(num_chains))
+        keys = chain_keys(_random.checked_key(seed), int(num_chains))
         positions = starting_points(target, init, keys.init, temperature)
         lengths = int(num_warmup), int(max_depth)
         tuned, leapfrogs = warm_up(target, float(temperature), keys.start, positions, *lengths)
@@ -173,7 +173,7 @@ def starting_points(
             raise InputError(f"init(key) failed: {first_line(error)}") from error
         target.check(jax.tree.map(lambda leaf: leaf[0], positions))
     else:
-        init = jax.tree.map(_as_array, init)
+        init = pytree.as_arrays(init)
         target.check(init)
         positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
     positions = _widened(positions)
@@ -191,14 +191,6 @@ def _check_mass(matrix: Any) -> None:
         )
     if numbers.ndim == 1:
         check_positive("NUTS", "inverse_mass_matrix", matrix, array=True)
-
-
-def _as_array(leaf: Any) -> Any:
-    """An array of a leaf; what cannot be one is returned unchanged, so that `target.check` can name it."""
-    try:
-        return jnp.asarray(leaf)
-    except TypeError:
-        return leaf
 
 
 def _widened(position: Position) -> Position:

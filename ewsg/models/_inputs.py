@@ -1,4 +1,4 @@
-"""What a user passes to a model, checked and in the right dtype; all on the host, in NumPy."""
+"""Inputs of the models, checked and in the right dtype; all on the host, in NumPy."""
 
 from typing import Any
 

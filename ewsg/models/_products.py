@@ -1,4 +1,4 @@
-"""Sums over a batch that are right for parameters of few digits, too."""
+"""Sums over a batch, accurate for parameters of low precision too."""
 
 from ._shapes import Column, Rows, Vector
 

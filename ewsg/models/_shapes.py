@@ -7,16 +7,16 @@ from jaxtyping import Array, Float
 Real: TypeAlias = Float[Array, ""]
 
 Vector: TypeAlias = Float[Array, " d"]
-"""Coefficients, one a feature."""
+"""Coefficients, one per feature."""
 
 Matrix: TypeAlias = Float[Array, "d K"]
-"""Coefficients, one a feature and class."""
+"""Coefficients, one per feature and class."""
 
 Rows: TypeAlias = Float[Array, "b d"]
-"""Features, one row a datum."""
+"""Features, one row per datum."""
 
 Column: TypeAlias = Float[Array, " b"]
-"""One number a datum."""
+"""One number per datum."""
 
 Each: TypeAlias = Float[Array, "*b"]
-"""One number a datum, or just one number for just one datum."""
+"""One number per datum, or a scalar for a single datum."""

@@ -13,6 +13,7 @@ from .._core.types import Batch, Scalar
 from ..target.likelihood import AbstractLikelihood
 from ..target.target import Target
 from . import _inputs, priors
+from ._linear_predictor import AbstractLinearPredictor
 from ._products import weighted_rows
 from ._shapes import Column, Each, Real, Rows, Vector
 
@@ -22,7 +23,7 @@ Named: TypeAlias = dict[str, Array]
 """{"coefficients": β, "log_scale": s}."""
 
 
-class Linear(AbstractLikelihood):
+class Linear(AbstractLinearPredictor):
     r"""ℓ(θ, (x, y)) = −½ u² − log σ − ½ log 2π,  u = (y − θ·x)/σ, with σ known.
 
     ∇ℓ = (u/σ) x.   Data: {"features": (n, d), "responses": (n,)}; θ has shape (d,).
@@ -36,31 +37,16 @@ class Linear(AbstractLikelihood):
     def __check_init__(self):
         check_positive("Linear", "noise_scale", self.noise_scale)
 
-    def __call__(self, params: Vector, datum: Batch) -> Real:
-        return _log_density(params, self._log_scale(params), datum)
+    def features(self, data: Batch) -> Rows | Vector:
+        return data["features"]
 
-    def values(self, params: Vector, batch: Batch) -> Column:
-        return _log_density(params, self._log_scale(params), batch)
+    def of_predictor(self, eta: Each, data: Batch) -> Each:
+        log_scale = jnp.log(jnp.asarray(self.noise_scale, eta.dtype))
+        return _log_density(_residuals(eta, data), log_scale)
 
-    def gradient(self, params: Vector, batch: Batch, weights: Column) -> Vector:
-        rows, slopes = self._slopes(params, batch)
-        return weighted_rows(weights, slopes, rows)
-
-    def directional(self, params: Vector, batch: Batch, direction: Vector) -> Column:
-        rows, slopes = self._slopes(params, batch)
-        return slopes * (rows @ direction)
-
-    def gradients(self, params: Vector, batch: Batch) -> Rows:
-        rows, slopes = self._slopes(params, batch)
-        return slopes[:, None] * rows
-
-    def _slopes(self, params: Vector, batch: Batch) -> tuple[Rows, Column]:
-        """The rows x, and u/σ."""
-        rows, residuals = _residuals(params, batch)
-        return rows, residuals / jnp.asarray(self.noise_scale, params.dtype) ** 2
-
-    def _log_scale(self, params: Vector) -> Real:
-        return jnp.log(jnp.asarray(self.noise_scale, params.dtype))
+    def slope(self, eta: Each, data: Batch) -> Each:
+        """u/σ."""
+        return _residuals(eta, data) / jnp.asarray(self.noise_scale, eta.dtype) ** 2
 
 
 class LinearUnknownScale(AbstractLikelihood):
@@ -71,10 +57,12 @@ class LinearUnknownScale(AbstractLikelihood):
     """
 
     def __call__(self, params: Named, datum: Batch) -> Real:
-        return _log_density(params["coefficients"], params["log_scale"], datum)
+        return self.values(params, datum)
 
-    def values(self, params: Named, batch: Batch) -> Column:
-        return _log_density(params["coefficients"], params["log_scale"], batch)
+    def values(self, params: Named, batch: Batch) -> Each:
+        coefficients = params["coefficients"]
+        eta = batch["features"].astype(coefficients.dtype) @ coefficients
+        return _log_density(_residuals(eta, batch), params["log_scale"])
 
     def gradient(self, params: Named, batch: Batch, weights: Column) -> Named:
         rows, by_eta, by_scale = self._slopes(params, batch)
@@ -91,9 +79,9 @@ class LinearUnknownScale(AbstractLikelihood):
 
     def _slopes(self, params: Named, batch: Batch) -> tuple[Rows, Column, Column]:
         """The rows x, and the derivatives by η = β·x, u e^{−s}, and by s, u² − 1."""
-        rows, residuals = _residuals(params["coefficients"], batch)
+        rows = batch["features"].astype(params["coefficients"].dtype)
         inverse = jnp.exp(-params["log_scale"])
-        u = residuals * inverse
+        u = _residuals(rows @ params["coefficients"], batch) * inverse
         return rows, u * inverse, u**2 - 1
 
 
@@ -144,12 +132,10 @@ def linear(
     return Target(Linear(noise_scale), prior, data)
 
 
-def _residuals(coefficients: Vector, data: Batch) -> tuple[Array, Each]:
-    """The rows x, and y − β·x."""
-    rows = data["features"].astype(coefficients.dtype)
-    return rows, data["responses"].astype(coefficients.dtype) - rows @ coefficients
+def _residuals(eta: Each, data: Batch) -> Each:
+    """y − η."""
+    return data["responses"].astype(eta.dtype) - eta
 
 
-def _log_density(coefficients: Vector, log_scale: Real, data: Batch) -> Each:
-    _, residuals = _residuals(coefficients, data)
+def _log_density(residuals: Each, log_scale: Real) -> Each:
     return -0.5 * (residuals * jnp.exp(-log_scale)) ** 2 - log_scale - _HALF_LOG_2PI

@@ -5,36 +5,28 @@ from numpy.typing import ArrayLike
 
 from .._core.types import Batch, Scalar
 from ..target import arrays
-from ..target.likelihood import AbstractLikelihood
 from ..target.target import Target
 from . import _inputs, priors
-from ._products import weighted_rows
-from ._shapes import Column, Each, Real, Rows, Vector
+from ._linear_predictor import AbstractLinearPredictor
+from ._shapes import Each, Rows, Vector
 
 
-class Logistic(AbstractLikelihood):
+class Logistic(AbstractLinearPredictor):
     r"""ℓ(θ, z) = −softplus(−θ·z),  with the label y in {0, 1} folded into the row: z = (2y − 1) x.
 
     ∇ℓ = sigmoid(−θ·z) z.   The one data array is z, of shape (n, d); θ has shape (d,).
     """
 
-    def __call__(self, params: Vector, datum: Vector) -> Real:
-        return _log_density(params, datum)
+    def features(self, data: Batch) -> Rows | Vector:
+        return data
 
-    def values(self, params: Vector, batch: Rows) -> Column:
-        return _log_density(params, batch)
+    def of_predictor(self, eta: Each, data: Batch) -> Each:
+        del data
+        return jax.nn.log_sigmoid(eta)
 
-    def gradient(self, params: Vector, batch: Rows, weights: Column) -> Vector:
-        rows, slopes = _slopes(params, batch)
-        return weighted_rows(weights, slopes, rows)
-
-    def directional(self, params: Vector, batch: Rows, direction: Vector) -> Column:
-        rows, slopes = _slopes(params, batch)
-        return slopes * (rows @ direction)
-
-    def gradients(self, params: Vector, batch: Rows) -> Rows:
-        rows, slopes = _slopes(params, batch)
-        return slopes[:, None] * rows
+    def slope(self, eta: Each, data: Batch) -> Each:
+        del data
+        return jax.nn.sigmoid(-eta)
 
 
 def logistic(
@@ -67,13 +59,3 @@ def logistic(
     prior = priors.gaussian("logistic", prior_scale, prior_precision)
     rows *= 2 * labels.astype(rows.dtype)[:, None] - 1
     return Target(Logistic(), prior, arrays.to_device(rows))
-
-
-def _log_density(params: Vector, data: Batch) -> Each:
-    return jax.nn.log_sigmoid(data.astype(params.dtype) @ params)
-
-
-def _slopes(params: Vector, batch: Rows) -> tuple[Rows, Column]:
-    """The rows z, and sigmoid(−θ·z)."""
-    rows = batch.astype(params.dtype)
-    return rows, jax.nn.sigmoid(-(rows @ params))

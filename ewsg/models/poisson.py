@@ -6,14 +6,13 @@ from jax.scipy.special import gammaln
 from numpy.typing import ArrayLike
 
 from .._core.types import Batch, Scalar
-from ..target.likelihood import AbstractLikelihood
 from ..target.target import Target
 from . import _inputs, priors
-from ._products import weighted_rows
-from ._shapes import Column, Each, Real, Rows, Vector
+from ._linear_predictor import AbstractLinearPredictor
+from ._shapes import Each, Rows, Vector
 
 
-class Poisson(AbstractLikelihood):
+class Poisson(AbstractLinearPredictor):
     r"""ℓ(θ, (x, y)) = y η − e^η − log y!,  η = θ·x.
 
     ∇ℓ = (y − e^η) x.   Data: {"features": (n, d), "counts": (n,)}; θ has shape (d,).
@@ -22,23 +21,17 @@ class Poisson(AbstractLikelihood):
     continued by its tangent: a chain that overshoots feels a large finite force, not infinity times zero.
     """
 
-    def __call__(self, params: Vector, datum: Batch) -> Real:
-        return _log_density(params, datum)
+    def features(self, data: Batch) -> Rows | Vector:
+        return data["features"]
 
-    def values(self, params: Vector, batch: Batch) -> Column:
-        return _log_density(params, batch)
+    def of_predictor(self, eta: Each, data: Batch) -> Each:
+        counts = data["counts"].astype(eta.dtype)
+        beyond = jnp.maximum(eta - _ceiling(eta), 0)
+        return counts * eta - _rate(eta) * (1 + beyond) - gammaln(counts + 1)
 
-    def gradient(self, params: Vector, batch: Batch, weights: Column) -> Vector:
-        rows, slopes = _slopes(params, batch)
-        return weighted_rows(weights, slopes, rows)
-
-    def directional(self, params: Vector, batch: Batch, direction: Vector) -> Column:
-        rows, slopes = _slopes(params, batch)
-        return slopes * (rows @ direction)
-
-    def gradients(self, params: Vector, batch: Batch) -> Rows:
-        rows, slopes = _slopes(params, batch)
-        return slopes[:, None] * rows
+    def slope(self, eta: Each, data: Batch) -> Each:
+        """y − e^η."""
+        return data["counts"].astype(eta.dtype) - _rate(eta)
 
 
 def poisson(
@@ -71,19 +64,6 @@ def poisson(
     prior = priors.gaussian("poisson", prior_scale, prior_precision)
     data = {"features": rows, "counts": _inputs.cast("poisson", "counts", counts, rows.dtype)}
     return Target(Poisson(), prior, data)
-
-
-def _log_density(params: Vector, data: Batch) -> Each:
-    counts = data["counts"].astype(params.dtype)
-    eta = data["features"].astype(params.dtype) @ params
-    beyond = jnp.maximum(eta - _ceiling(eta), 0)
-    return counts * eta - _rate(eta) * (1 + beyond) - gammaln(counts + 1)
-
-
-def _slopes(params: Vector, batch: Batch) -> tuple[Rows, Column]:
-    """The rows x, and y − e^η."""
-    rows = batch["features"].astype(params.dtype)
-    return rows, batch["counts"].astype(params.dtype) - _rate(rows @ params)
 
 
 def _rate(eta: Each) -> Each:

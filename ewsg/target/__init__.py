@@ -1,4 +1,4 @@
-"""What is sampled: a posterior, its data and its likelihood."""
+"""The posterior to sample: its data, likelihood and prior, its mode, and transformations of it."""
 
 from .target import Target, check_start, flat
 

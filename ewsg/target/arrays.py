@@ -1,4 +1,4 @@
-"""What users pass as arrays, turned into numbers that nobody else can change, with one copy in memory.
+"""Users' arrays, converted to numbers that nobody else can change, with one copy in memory.
 
 `as_numbers` recognises a value (DataFrames, lists, files in memory maps) without copying it where that is possible;
 `own` copies it in blocks into memory of its own, in the dtype JAX will use, and raises InputError where a value would
@@ -20,7 +20,7 @@ from ..errors import InputError, first_line
 from .columns import as_matrix, is_frame, is_nullable, nullable_values
 
 _BLOCK_BYTES = 2**22
-_ALIGNMENT = 64
+_ALIGNMENT_BYTES = 64
 _MOST_ROWS = 2**31 - 1
 _ARRAY_ATTRIBUTES = ("__array__", "__array_interface__", "__dlpack__", "dtype")
 _PLAIN = (Number, str, bytes, range, machine_array, memoryview, type(None), list, tuple)
@@ -34,7 +34,7 @@ class Numbers(NamedTuple):
 
 
 def as_numbers(name: str, value: Any) -> Numbers:
-    """The value as an array of real numbers, JAX's or NumPy's; `name` is what errors call it."""
+    """The value as an array of real numbers, JAX's or NumPy's; errors call it `name`."""
     _refuse_collections(name, value)
     if isinstance(value, jax.Array):
         numbers = Numbers(value, False)
@@ -56,9 +56,9 @@ def as_numbers(name: str, value: Any) -> Numbers:
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An uninitialised array whose memory JAX can use without a copy: aligned to 64 bytes."""
     dtype = np.dtype(dtype)
-    memory = np.empty(math.prod(shape) * dtype.itemsize + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    return memory[start : memory.size - _ALIGNMENT + start].view(dtype).reshape(shape)
+    memory = np.empty(math.prod(shape) * dtype.itemsize + _ALIGNMENT_BYTES, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT_BYTES
+    return memory[start : memory.size - _ALIGNMENT_BYTES + start].view(dtype).reshape(shape)
 
 
 def jax_dtype(dtype: Any) -> np.dtype:
@@ -71,7 +71,7 @@ def own(name: str, numbers: Numbers, dtype: Any = None, out: np.ndarray | None =
     """The same numbers in memory of their own, copied and checked in blocks of rows.
 
     Args:
-        name: what errors call the array.
+        name: the array's name in errors.
         numbers: from `as_numbers`; a fresh array that has the dtype already is not copied again.
         dtype: of the result; None is `jax_dtype` of the array's.
         out: where to write; None allocates.
@@ -115,7 +115,7 @@ def check_finite(name: str, array: jax.Array) -> None:
 
 
 def _refuse_collections(name: str, value: Any) -> None:
-    """Raise InputError for what holds numbers but is no array."""
+    """Raise InputError for a collection of numbers that is not an array."""
     if hasattr(value, "toarray") and hasattr(value, "nnz"):
         raise InputError(f"{name} must be a dense array, not a sparse matrix: give its .toarray(), or fewer columns")
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
@@ -155,7 +155,7 @@ def _check_dtype(name: str, array: Any) -> None:
 
 
 def _about_objects(array: np.ndarray) -> str:
-    """What to do about an array of Python objects: its first entry that is not a number decides."""
+    """Advice about an array of Python objects, from its first entry that is not a number."""
     for index, entry in np.ndenumerate(array):
         row = index[0] if index else 0
         if entry is None or (isinstance(entry, Real) and math.isnan(entry)):

@@ -15,8 +15,8 @@ from . import arrays as _arrays
 class Dataset(eqx.Module):
     """n data as arrays on the device, shared by all chains; a minibatch is a gather of rows.
 
-    NumPy arrays (and memory-mapped files) are copied once, so that what the caller does with them later changes
-    nothing; JAX's arrays cannot change and are used as they are.
+    NumPy arrays (and memory-mapped files) are copied once, so that later changes by the caller have no
+    effect; JAX's arrays are immutable and used as they are.
     """
 
     arrays: Batch
@@ -37,7 +37,7 @@ class Dataset(eqx.Module):
 
 
 def _owned(arrays: Batch) -> Batch:
-    """The arrays, checked and on the device; shapes and sizes are looked at before any is copied."""
+    """The arrays, checked and on the device; shapes and sizes are checked before any is copied."""
     named = pytree.named_leaves("data", arrays)
     if not named:
         raise InputError("data is empty: give a pytree of arrays with one leading axis, one row per datum")
@@ -56,7 +56,7 @@ def _on_device(name: str, numbers: _arrays.Numbers) -> jax.Array:
 
 
 def _refuse_lists(named: dict[str, Any]) -> None:
-    """Raise InputError for numbers in lists, which JAX takes for as many scalars."""
+    """Raise InputError for numbers in lists, which JAX would treat as separate scalars."""
     if all(isinstance(leaf, bool | int | float) for leaf in named.values()) and len(named) > 1:
         raise InputError("data is made of lists of numbers: make an array of each list first (np.asarray)")
 

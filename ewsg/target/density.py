@@ -1,6 +1,7 @@
-"""The log density of a posterior, whose derivative is the force: not taken through the loop over blocks of data.
+"""The log density of a posterior at one position, and its parts at several.
 
-Reverse mode through that loop would keep what every block computed, memory that grows with n.
+The derivative of `log_density` is the force, not taken through the loop over blocks of data: reverse mode through that
+loop would keep the intermediates of every block, and memory would grow with n.
 """
 
 import functools
@@ -14,7 +15,7 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
 from .._core import pytree
-from .._core.types import Batch, Position
+from .._core.types import Batch, Indices, Position
 
 
 def _by_blocks(target: Any, position: Position) -> Float[Array, ""]:
@@ -28,7 +29,7 @@ log_density = jax.custom_jvp(_by_blocks)
 
 
 def _log_density_jvp(primals: tuple[Any, Position], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
-    """Value and derivative from one pass over the data, whose gradient is at hand for any direction.
+    """Value and derivative from one pass over the data, whose gradient serves any direction.
 
     Derivatives with respect to the target itself (a prior's scale) are taken through the loop over blocks.
     """
@@ -60,3 +61,31 @@ def _is_zero(tangent: Any) -> bool:
 def _materialised(tangent: Any) -> Any:
     """A tangent as an array."""
     return np.zeros(tangent.shape, tangent.dtype) if _is_zero(tangent) else tangent
+
+
+@functools.partial(jax.jit, static_argnames="summed")
+def densities(
+    target: Any, positions: Position, indices: Indices, *, summed: bool = False
+) -> tuple[Float[Array, " p"], Float[Array, "p b"] | Float[Array, " p"]]:
+    """(log π, ℓ_i of the data at `indices`) at each of p stacked positions, one position after the other.
+
+    Args:
+        target: the posterior.
+        positions: a pytree with a leading axis of p.
+        indices: row numbers, of shape (b,); as many data are worked on at once as fit into memory.
+        summed: return Σ_i ℓ_i, in at least float32, in place of the values.
+    """
+
+    def at(position: Position) -> tuple[Array, Array]:
+        block = target.block(position, indices.shape[0])
+        values = jax.lax.map(lambda i: target.likelihood(position, target.data.take(i)), indices, batch_size=block)
+        if summed:
+            values = jnp.sum(values.astype(pytree.wide_dtype(position)))
+        return target.log_prior(position), values
+
+    return jax.lax.map(at, positions)
+
+
+def spaced(size: int, count: int) -> np.ndarray:
+    """Up to `count` evenly spaced row numbers."""
+    return np.linspace(0, size - 1, min(size, count)).round().astype(np.int32)

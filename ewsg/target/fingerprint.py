@@ -1,4 +1,4 @@
-"""Telling whether a target is the one a saved run was drawn from."""
+"""Fingerprints of targets: is this the one a saved run was drawn from?"""
 
 import hashlib
 from typing import Any
@@ -9,25 +9,42 @@ import numpy as np
 
 from .._core.types import Indices, Position
 from ..errors import InputError
+from .density import densities, spaced
 from .target import Target
 
 _HASHED_BYTES = 16 * 2**20
 _PROBED_DATA = 16
 
 
-def fingerprint(target: Target, position: Position) -> dict[str, Any]:
-    """A digest of the data, and values of the densities at `position`, which is kept with it."""
-    prior, values = _densities(target, position, _spaced(target.num_data, _PROBED_DATA))
+def probed_rows(target: Target) -> np.ndarray:
+    """Row numbers of the data whose densities are in a fingerprint."""
+    return spaced(target.num_data, _PROBED_DATA)
+
+
+def fingerprint(
+    target: Target, position: Position, values: tuple[jax.Array, jax.Array] | None = None
+) -> dict[str, Any]:
+    """A digest of the data, and values of the densities at `position`, which is kept with it.
+
+    Args:
+        target: the posterior.
+        position: any one, such as the start of the first chain.
+        values: log prior, and log-likelihood of the data at `probed_rows`, if these were computed already.
+    """
+    if values is None:
+        alone = jax.tree.map(lambda leaf: np.asarray(leaf)[None], position)
+        prior, rows = densities(target, alone, probed_rows(target))
+        values = prior[0], rows[0]
     return {
         "num_data": target.num_data,
         "data": _digest(target.data.arrays),
-        "values": [float(prior), *np.asarray(values, np.float64).tolist()],
+        "values": [float(values[0]), *np.asarray(values[1], np.float64).tolist()],
         "position": jax.tree.map(np.asarray, position),
     }
 
 
 def check_same_target(saved: dict[str, Any], target: Target) -> None:
-    """Refuse a target whose data or densities differ from those of the saved run."""
+    """Raise InputError if the data or densities differ from those of the saved run."""
     if saved["num_data"] != target.num_data:
         raise InputError(
             f"the saved run has another target: it had {saved['num_data']} data and this one has {target.num_data}"
@@ -46,18 +63,13 @@ def check_same_target(saved: dict[str, Any], target: Target) -> None:
         )
 
 
-@jax.jit
-def _densities(target: Target, position: Position, indices: Indices) -> tuple[jax.Array, jax.Array]:
-    return target.log_prior(position), target.likelihood.values(position, target.data.take(indices))
-
-
 def _digest(arrays: Any) -> str:
-    """SHA-256 over structure, shapes, dtypes and evenly spaced rows, up to 16 MiB an array."""
+    """SHA-256 over structure, shapes, dtypes and evenly spaced rows, up to 16 MiB per array."""
     digest = hashlib.sha256()
     for path, leaf in jax.tree_util.tree_leaves_with_path(arrays):
         digest.update(f"{jax.tree_util.keystr(path)} {leaf.shape} {leaf.dtype}\n".encode())
         row_bytes = max(1, leaf.nbytes // leaf.shape[0])
-        rows = _rows(leaf, _spaced(leaf.shape[0], max(1, _HASHED_BYTES // row_bytes)))
+        rows = _rows(leaf, spaced(leaf.shape[0], max(1, _HASHED_BYTES // row_bytes)))
         digest.update(np.ascontiguousarray(rows).tobytes())
     return digest.hexdigest()
 
@@ -65,8 +77,3 @@ def _digest(arrays: Any) -> str:
 @jax.jit
 def _rows(array: jax.Array, indices: Indices) -> jax.Array:
     return array.at[indices].get(mode="promise_in_bounds")
-
-
-def _spaced(size: int, count: int) -> np.ndarray:
-    """Up to `count` evenly spaced row numbers."""
-    return np.linspace(0, size - 1, min(size, count)).round().astype(np.int32)

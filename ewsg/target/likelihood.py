@@ -1,7 +1,7 @@
 """log p(datum | params) and its batched derivatives.
 
-A user writes the density of one datum; `PerDatum` derives the batched forms by automatic differentiation. A model that
-knows better (`ewsg.models`) subclasses `AbstractLikelihood` and gives its closed forms.
+A user writes the density of one datum; `PerDatum` derives the batched forms by automatic differentiation. A model with
+closed forms (`ewsg.models`) subclasses `AbstractLikelihood` and gives them.
 """
 
 import abc
@@ -20,11 +20,11 @@ from .._core.convolution import fast_here
 from .._core.jaxpr import bodies
 from .._core.types import Batch, Position
 
-_LARGE = 4096
+_LARGE_MATRIX_ENTRIES = 4096
 
 
 class AbstractLikelihood(eqx.Module):
-    """The log-likelihood ℓ(params, datum) of one datum, and what samplers need of it for a batch."""
+    """The log-likelihood ℓ(params, datum) of one datum, and its batched values and derivatives."""
 
     @abc.abstractmethod
     def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
@@ -39,7 +39,7 @@ class AbstractLikelihood(eqx.Module):
         values, pull_back = jax.vjp(lambda params: self.values(params, batch), params)
         if jnp.finfo(values.dtype).bits >= jnp.finfo(weights.dtype).bits:
             return jax.tree.map(_in_order, pull_back(weights.astype(values.dtype))[0])
-        # weights as large as n would lose digits, or overflow, in a narrow dtype: the largest comes afterwards
+        # weights as large as n would lose digits, or overflow, in a narrow dtype: multiply by the largest afterwards
         largest = jnp.max(jnp.abs(weights))
         relative = weights / jnp.where(largest > 0, largest, 1)
         gradient = pull_back(relative.astype(values.dtype))[0]
@@ -54,7 +54,7 @@ class AbstractLikelihood(eqx.Module):
         return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
 
     def datum_bytes(self, params: Position, data: Batch) -> int:
-        """What one more datum adds to the size of everything that is computed for a batch."""
+        """Bytes of intermediates per datum, from the jaxpr."""
 
         def size(count: int) -> int:
             batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape[1:]), leaf.dtype), data)
@@ -77,11 +77,11 @@ class PerDatum(AbstractLikelihood):
 
 def _in_order(gradient: Array) -> Array:
     """The gradient of a large matrix, in the order of its memory: that of x @ w is computed transposed."""
-    return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE else gradient
+    return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE_MATRIX_ENTRIES else gradient
 
 
 def _bytes(jaxpr: Jaxpr) -> int:
-    """The size of everything that a function computes on its way; every turn of a `scan` counts, of a `while` one."""
+    """Bytes of all intermediates of a function; every iteration of a `scan` counts, and one of a `while`."""
     total = 0
     for eqn in jaxpr.eqns:
         shapes = [cast(Any, var.aval) for var in eqn.outvars]

@@ -19,9 +19,9 @@ from .data import Dataset
 from .density import log_density
 from .likelihood import AbstractLikelihood, PerDatum
 
-_BLOCK = 16_384
-_MEMORY = 256 * 2**20
-_LISTED = 3
+_ROWS_PER_BLOCK = 16_384
+_BLOCK_BYTES = 256 * 2**20
+_LISTED_LEAVES = 3
 
 
 def flat(params: Position) -> Float[Array, ""]:
@@ -32,15 +32,15 @@ def flat(params: Position) -> Float[Array, ""]:
 class Target(eqx.Module):
     r"""A posterior over a pytree of parameters, given n data.
 
-    −V(θ) = log π(θ) + Σ_{i=1..n} ℓ(θ, x_i) = Σ_i −V_i(θ),  with the prior shared out: −V_i = ℓ_i + log π / n.
+    −V(θ) = log π(θ) + Σ_{i=1..n} ℓ(θ, x_i) = Σ_i −V_i(θ),  with log π split evenly: −V_i = ℓ_i + log π / n.
 
-    All forces below estimate ∇(−V), the gradient of that **sum**: whoever writes a likelihood never multiplies by n/b.
+    All forces below estimate ∇(−V), the gradient of that **sum**: a likelihood never multiplies by n/b.
 
     Args:
         log_likelihood: function of (params, datum) that returns the log density of ONE datum, a scalar; or a model's
             `AbstractLikelihood`.
         log_prior: function of params that returns a scalar; None is the flat prior.
-        data: pytree of arrays with one leading axis, one row a datum.
+        data: pytree of arrays with one leading axis, one row per datum.
 
     Example:
         >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
@@ -70,17 +70,17 @@ class Target(eqx.Module):
         """The posterior of a network's parameters: ℓ(θ, (x, y)) = −loss(module_θ(x), y).
 
         Positions are flat dicts, `ewsg.modules.parameters(module)`; `ewsg.modules.restore` puts a draw back. Batch
-        statistics and dropout are refused: with them the posterior is no sum over data.
+        statistics and dropout raise InputError: with them the posterior is not a sum over data.
 
         Args:
             module: an Equinox module, called with one input; or a Flax NNX module, called with a batch of one.
             loss: function of (output, target) of ONE datum, minus its log-likelihood: `ewsg.modules.cross_entropy`.
-            data: inputs and targets, each a pytree with one row a datum.
+            data: inputs and targets, each a pytree with one row per datum.
             log_prior: function of the parameters; None is N(0, I) over all of them.
         """
         likelihood = modules.log_likelihood_of(module, loss)
         if not isinstance(data, tuple | list) or len(data) != 2:
-            raise InputError("data of a module must be a pair (inputs, targets), each with one row a datum")
+            raise InputError("data of a module must be a pair (inputs, targets), each with one row per datum")
         target = cls(likelihood, log_prior or modules.standard_normal, tuple(data))
         modules.check_data(module, loss, target.data.arrays)
         return target
@@ -97,13 +97,13 @@ class Target(eqx.Module):
         return self.data.size
 
     def take(self, indices: Indices) -> Batch:
-        """The data at `indices`, gathered a row at a time."""
+        """The data at `indices`, gathered row by row."""
         if isinstance(self.data, _Held):
             return self.data.arrays
         return jax.tree.map(times_one, self.data.take(indices))
 
     def hold(self, indices: Indices) -> "Target":
-        """The same posterior with the data at `indices` at hand, for several uses of exactly these."""
+        """A view of this target whose minibatch `indices` is already gathered; valid only for those indices."""
         return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
 
     def force(self, position: Position, indices: Indices) -> Position:
@@ -161,21 +161,21 @@ class Target(eqx.Module):
             part = function(position, self.data.rows(start, count), count)
             return pytree.add_scaled(total, 1, pytree.cast_like(part, zero))
 
-        block = self.block(position, min(_BLOCK, self.num_data))
+        block = self.block(position, min(_ROWS_PER_BLOCK, self.num_data))
         whole, rest = divmod(self.num_data, block)
         total = jax.lax.fori_loop(0, whole, lambda k, total: add(total, k * block, block), zero)
         return add(total, whole * block, rest) if rest else total
 
-    def block(self, position: Position, most: int, memory: int = _MEMORY) -> int:
-        """How many data, up to `most`, can be worked on at once in so many bytes."""
+    def block(self, position: Position, most: int, memory: int = _BLOCK_BYTES) -> int:
+        """The number of data, at most `most`, whose intermediates fit into `memory` bytes."""
         return max(1, min(most, memory // self.datum_bytes(position)))
 
     def datum_bytes(self, position: Position) -> int:
-        """What one more datum adds to the size of everything that is computed for a batch."""
+        """Bytes of intermediates per datum, from the jaxpr."""
         return self.likelihood.datum_bytes(position, self.data.arrays)
 
     def check(self, position: Position) -> None:
-        """Refuse parameters or densities that cannot be sampled, in one sentence, before anything is compiled."""
+        """Raise InputError if the parameters or densities cannot be sampled, before anything is compiled."""
         check_parameters(position)
         datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
         _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
@@ -197,7 +197,7 @@ def check_start(init: Any) -> None:
 
 
 def check_parameters(position: Position) -> None:
-    """Refuse a position that is not a non-empty pytree of finite floating-point arrays."""
+    """Raise InputError unless the position is a non-empty pytree of finite floating-point arrays."""
     check_start(position)
     named = pytree.named_leaves("init", position)
     if not named:
@@ -222,8 +222,8 @@ def _shapes(error: Exception, position: Position) -> str:
     if isinstance(error, jax.errors.JAXTypeError):  # it cannot be compiled, whatever the shapes
         return ""
     named = pytree.named_leaves("params", position)
-    listed = ", ".join(f"{name} {leaf.shape}" for name, leaf in list(named.items())[:_LISTED])
-    more = ", ..." if len(named) > _LISTED else ""
+    listed = ", ".join(f"{name} {leaf.shape}" for name, leaf in list(named.items())[:_LISTED_LEAVES])
+    more = ", ..." if len(named) > _LISTED_LEAVES else ""
     return f" (shapes at the start: {listed}{more}; a start has no axis of chains)"
 
 

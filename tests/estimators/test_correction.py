@@ -22,9 +22,9 @@ from index_chain import assert_law, chain_law
 import ewsg
 from ewsg.estimators.clustered import Clustered
 from ewsg.estimators.control_variate import ControlVariate
-from ewsg.estimators.correction import anchored, slope_at
 from ewsg.estimators.exponential import enumerate_batches
 from ewsg.estimators.svrg import SVRG
+from ewsg.target.anchored import anchored, slope_at
 
 
 def test_anchored_forces_are_the_formula(curved):

@@ -7,8 +7,8 @@ from anchors import ANCHOR, POSITION, UNDERDAMPED, N, Rows, Watched, close, corr
 from gaussian import gaussian_log_likelihood
 
 import ewsg
-from ewsg.estimators.correction import slope_at
 from ewsg.estimators.svrg import SVRG
+from ewsg.target.anchored import slope_at
 
 
 def test_svrg_moves_its_anchor_every_period(curved):

@@ -16,6 +16,7 @@ from ewsg.interface import Cost
 from ewsg.kernels import FlyMC, GaussianTaylorBound, LogisticBound
 from ewsg.kernels.bounds import logistic as logistic_bound
 from ewsg.kernels.flymc import exponential, log_expm1
+from ewsg.target import mode
 
 
 def test_time_of_a_step_does_not_grow_with_the_data():
@@ -49,8 +50,9 @@ def test_time_of_a_step_does_not_grow_with_the_data():
 def test_cost_is_counted_by_hand(resample, count, monkeypatch):
     """The start, the resampled and the bright data; the passes of the mode search, counted where they are made."""
     passes = []
-    sums = logistic_bound._logistic_sums
-    monkeypatch.setattr(logistic_bound, "_logistic_sums", lambda *arguments: passes.append(1) or sums(*arguments))
+    for module, name in ((mode, "_expand"), (logistic_bound, "_sums")):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, original=original: passes.append(1) or original(*args))
     target = logistic(40, 2)
     searching = ewsg.compose(target, FlyMC(LogisticBound(), 1.0))
     assert len(passes) >= 3
@@ -158,7 +160,7 @@ def test_points_without_density_are_rejected():
     ("build", "message"),
     [
         (lambda: FlyMC(LogisticBound(), -1.0), "step_size must be positive"),
-        (lambda: FlyMC(LogisticBound(), 1.0, resample=1.5), "is no share"),
+        (lambda: FlyMC(LogisticBound(), 1.0, resample=1.5), "must be a fraction"),
         (lambda: FlyMC(LogisticBound(), 1.0, resample=0), "resample must be positive"),
         (lambda: FlyMC(LogisticBound(), 1.0, block_size=0), "block_size must be a whole number"),
         (lambda: FlyMC("logistic", 1.0), "bound must be a lower bound of ewsg.kernels"),

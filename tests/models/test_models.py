@@ -11,7 +11,7 @@ from regressions import CASES, PRECISION, Case, D, as_numpy, assert_close, prior
 import ewsg
 from ewsg import models
 from ewsg.target.likelihood import PerDatum
-from ewsg.target.target import _BLOCK
+from ewsg.target.target import _ROWS_PER_BLOCK
 
 SUMS = ("full_force", "log_density")
 
@@ -73,8 +73,8 @@ def expected_forces(case, n, params, direction, indices, weights):
 
 
 def test_forces_and_densities_are_those_of_numpy_and_scipy(case, tolerance):
-    n = 2 * _BLOCK + 77  # two whole blocks of rows, and a rest
-    indices, weights = np.array([3, n - 1, 3, 0, _BLOCK]), np.array([0.5, 0.1, -0.2, 0.3, 0.6])
+    n = 2 * _ROWS_PER_BLOCK + 77  # two whole blocks of rows, and a rest
+    indices, weights = np.array([3, n - 1, 3, 0, _ROWS_PER_BLOCK]), np.array([0.5, 0.1, -0.2, 0.3, 0.6])
     given = case.params(1), case.params(2)
     actual = all_forces(case.target(n), *given, jnp.asarray(indices), jnp.asarray(weights))
     expected = expected_forces(case, n, *given, indices, weights)

@@ -13,9 +13,9 @@ from scipy.stats import norm
 import ewsg
 import ewsg.reference
 from ewsg import _random
-from ewsg._engine import loop
 from ewsg._random import normal_quantile
 from ewsg._random.generator import FAST
+from ewsg._random.streams import chain_keys
 from ewsg.errors import InputError
 
 
@@ -114,7 +114,7 @@ def test_streams_of_different_numbers_differ():
 
 def sampler_words(num_chains, num_steps, numbers):
     """Words of shape (step, chain, use, number), with keys derived as the sampler derives them."""
-    keys = loop.chain_keys(_random.make_key(8, "fast"), num_chains).steps
+    keys = chain_keys(_random.make_key(8, "fast"), num_chains).steps
 
     def one(key):
         key_force, key_noise = _random.split(key)

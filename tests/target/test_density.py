@@ -33,7 +33,7 @@ def directly(target):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(ewsg.target, "_BLOCK", 4)
+    monkeypatch.setattr(ewsg.target.target, "_ROWS_PER_BLOCK", 4)
 
 
 def close(one, other, rtol=2e-5):
@@ -87,7 +87,7 @@ def largest(jaxpr) -> int:
 
 
 def test_memory_of_the_gradient_does_not_grow_with_n(monkeypatch):
-    monkeypatch.setattr(ewsg.target, "_BLOCK", 8)
+    monkeypatch.setattr(ewsg.target.target, "_ROWS_PER_BLOCK", 8)
     few, many = (largest(jax.make_jaxpr(jax.value_and_grad(made(n).log_density))(START).jaxpr) for n in (17, 801))
     assert few == many
 

@@ -1,4 +1,4 @@
-"""Lower bounds of one datum's likelihood whose logarithm can be summed over all data in O(1): what FlyMC needs."""
+"""Lower bounds of one datum's likelihood for FlyMC: the sum of their logarithms over all data is O(1)."""
 
 import abc
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class Gap(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A bound ready for use: itself with what it was missing, the statistics of its sum, and what both cost."""
+    """A bound ready for use: the completed bound, the statistics of its sum, and the cost of both."""
 
     bound: "AbstractBound"
     statistics: Any

@@ -1,4 +1,4 @@
-"""Is a bound a bound? It is compared with the likelihood before a run."""
+"""Checks before a run that a FlyMC bound is below the likelihood, and that its sum is right."""
 
 from typing import Any, NamedTuple
 
@@ -14,16 +14,16 @@ from ...errors import InputError
 from ...target.target import Target
 from .base import AbstractBound
 
-_STARTS = 4
-_DISTANCES = (0.0, 1.0, 3.0, 10.0)
-_DATA = 1_024
-_BLOCK = 16_384
-_ROUNDING = 64.0
-_AGREEMENT = 1e-3
+_CHECKED_STARTS = 4
+_DISTANCES_IN_STEPS = (0.0, 1.0, 3.0, 10.0)
+_CHECKED_DATA = 1_024
+_ROWS_PER_BLOCK = 16_384
+_TOLERANCE_IN_EPS = 64.0
+_RELATIVE_TOLERANCE = 1e-3
 
 
 class _Values(NamedTuple):
-    """What is compared, at each point (rows) and datum (columns)."""
+    """The compared values, at each point (rows) and datum (columns)."""
 
     likelihood: Any
     bound: Any
@@ -31,7 +31,7 @@ class _Values(NamedTuple):
 
 
 def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions: Position, scale: Scalar) -> None:
-    """Refuse a bound that is above the likelihood, or inconsistent, at and around the first starting points.
+    """Raise InputError if a bound is above the likelihood, or inconsistent, around the first starting points.
 
     Args:
         target: the posterior.
@@ -42,11 +42,11 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
     """
     name, n = type(bound).__name__, target.num_data
     points = _around(positions, scale)
-    indices = jnp.arange(n) if n <= _DATA else _random.indices(jax.random.key(1), n, _DATA)
+    indices = jnp.arange(n) if n <= _CHECKED_DATA else _random.indices(jax.random.key(1), n, _CHECKED_DATA)
     values = _Values(*(np.asarray(part, np.float64) for part in _evaluate(target, bound, points, indices)))
     eps = float(jnp.finfo(jax.tree.leaves(positions)[0].dtype).eps)
     sizes = np.abs(values.likelihood) + np.abs(values.bound)
-    tolerance = _ROUNDING * eps * (1 + np.where(np.isfinite(sizes), sizes, 0))
+    tolerance = _TOLERANCE_IN_EPS * eps * (1 + np.where(np.isfinite(sizes), sizes, 0))
 
     def refuse(amount: np.ndarray, message: str) -> None:
         """Raise with the worst entry, if any is above the tolerance (or NaN)."""
@@ -58,18 +58,18 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
     with np.errstate(invalid="ignore"):
         impossible = (values.likelihood == -np.inf) & (values.bound == -np.inf)
         above = np.where(impossible, 0, values.bound - values.likelihood)
-        refuse(above, "is no lower bound, and FlyMC not exact: log_bound exceeds log_likelihood by {:.3g}")
+        refuse(above, "is not a lower bound, so FlyMC would not be exact: log_bound exceeds log_likelihood by {:.3g}")
         differs = np.where(impossible, 0, np.abs(values.gap + above))
         refuse(differs, "is for another likelihood: its gap differs from log_likelihood − log_bound by {:.3g}")
-    _check_sum(target, bound, statistics, jax.tree.map(lambda leaf: leaf[: len(_DISTANCES)], points), eps)
+    _check_sum(target, bound, statistics, jax.tree.map(lambda leaf: leaf[: len(_DISTANCES_IN_STEPS)], points), eps)
 
 
 def _check_sum(target: Target, bound: AbstractBound, statistics: Any, points: Position, eps: float) -> None:
-    """Refuse a sum that changes from point to point by another amount than the terms do."""
+    """Raise InputError if the sum changes from point to point by another amount than its terms."""
     sums, changes, sizes = (np.asarray(part, np.float64) for part in _totals(target, bound, statistics, points))
     found, expected = sums - sums[0], changes.sum(1)
     error = np.abs(found - expected)
-    if not np.all(error <= _AGREEMENT * np.abs(expected) + _ROUNDING * eps * (1 + sizes.sum(1))):
+    if not np.all(error <= _RELATIVE_TOLERANCE * np.abs(expected) + _TOLERANCE_IN_EPS * eps * (1 + sizes.sum(1))):
         worst = int(np.argmax(np.where(np.isnan(error), np.inf, error)))
         raise InputError(
             f"{type(bound).__name__}: log_bound_sum changes by {found[worst]:.6g} between two points where the sum of "
@@ -79,12 +79,12 @@ def _check_sum(target: Target, bound: AbstractBound, statistics: Any, points: Po
 
 def _around(positions: Position, scale: Scalar) -> Position:
     """Points at each distance from each of the first starting points."""
-    count = min(_STARTS, jax.tree.leaves(positions)[0].shape[0])
+    count = min(_CHECKED_STARTS, jax.tree.leaves(positions)[0].shape[0])
     points = []
     for number in range(count):
         start = jax.tree.map(lambda leaf, number=number: leaf[number], positions)
         key = _random.fold(jax.random.key(0), number)
-        for step, distance in enumerate(_DISTANCES):
+        for step, distance in enumerate(_DISTANCES_IN_STEPS):
             noise = _random.normal_like(_random.fold(key, step), start)
             points.append(pytree.cast_like(pytree.add_scaled(start, distance * scale, noise), start))
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *points)
@@ -107,7 +107,7 @@ def _totals(
 ) -> tuple[Float[Array, " p"], Float[Array, "p blocks"], Float[Array, "p blocks"]]:
     """The sum at each point, and by blocks of data the change of the terms since the first, and their sizes."""
     n = target.num_data
-    size = min(n, _BLOCK)
+    size = min(n, _ROWS_PER_BLOCK)
     slots = jnp.arange(-(-n // size) * size, dtype=jnp.int32).reshape(-1, size)
     first = jax.tree.map(lambda leaf: leaf[0], points)
 
