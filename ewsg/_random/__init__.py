@@ -82,7 +82,8 @@ def pack(key: Array) -> Array:
 
 def unpack(words: HostOrDevice, generator: str) -> Array:
     """The key that `pack` put away."""
-    return jax.random.wrap_key_data(jnp.asarray(words), impl=_implementation(generator))
+    array = jax.device_put(words) if isinstance(words, np.ndarray) else words  # jnp.asarray would compile a program
+    return jax.random.wrap_key_data(array, impl=_implementation(generator))
 
 
 def uniform(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, "..."]:
