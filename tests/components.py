@@ -35,13 +35,18 @@ def wrapped(start: Any) -> dict[str, AbstractEstimator]:
     """Every estimator that takes another, around the plainest example of every class that it does not refuse."""
     found, plain = {}, {name: part for name, part in estimators(start).items() if "(" not in name}
     for name, part in plain.items():
-        for setting in (field.name for field in dataclasses.fields(part) if _takes(field, AbstractEstimator)):
+        for setting in inner_settings(part):
             for inner, other in plain.items():
                 settings = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
                 settings[setting] = other
                 if type(other) is not type(getattr(part, setting)) and _builds(type(part), settings):
                     found[f"{name}({inner})"] = type(part)(**settings)
     return found
+
+
+def inner_settings(part: AbstractEstimator) -> list[str]:
+    """The settings of an estimator that are estimators."""
+    return [field.name for field in dataclasses.fields(part) if _takes(field, AbstractEstimator)]
 
 
 def integrators() -> dict[str, AbstractIntegrator]:

@@ -340,8 +340,35 @@ def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
             np.testing.assert_allclose(half - none, (one - none) / 2, rtol=1e-2, atol=2e-5)
 
 
-@pytest.mark.parametrize("estimator", [name for name in WRAPPED if refusal(name, "BAOAB") is None])
+HEARD: list[Kick] = []
+
+
+class Listener(ewsg.Uniform):
+    """Notes the kicks that it is asked with."""
+
+    def estimate(self, key, target, kick, state):
+        HEARD.append(kick)
+        return super().estimate(key, target, kick, state)
+
+
+@pytest.mark.parametrize("estimator", sorted({name.partition("(")[0] for name in WRAPPED}))
+def test_a_wrapper_hands_on_the_whole_kick(estimator):
+    part, target, r = ESTIMATORS[estimator], potential(HERE), jnp.array([0.7, -1.1])
+    settings = {setting: Listener(2) for setting in components.inner_settings(part)}
+    prepared, _ = dataclasses.replace(part, **settings).prepare(target)
+    kick = Kick(START + 0.1, r, 0.2 * r, 0.3 * r, H, 0.4, COLD, jnp.int32(1), METRIC, 0.6)
+    HEARD.clear()
+    prepared.estimate(jax.random.key(9), target, kick, prepared.init(jax.random.key(8), target, START))
+    assert len(HEARD) == len(settings)
+    for heard in HEARD:
+        for field, given, found in zip(Kick._fields, kick, heard, strict=True):
+            np.testing.assert_array_equal(found, given, err_msg=field)
+
+
+@pytest.mark.parametrize("estimator", WRAPPED)
 def test_the_factor_gets_through_a_wrapper(estimator):
+    if refusal(estimator, "BAOAB"):
+        return
     asked, target = reference(estimator, "BAOAB")[-1], potential(HERE)
     prepared = WRAPPED[estimator].prepare(target)[0]
     none, much = (
