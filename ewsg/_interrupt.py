@@ -1,7 +1,6 @@
 """Ctrl-C and SIGTERM as a question that a loop asks between two calls, not as an exception in the middle of one."""
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -53,4 +52,4 @@ def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
         for number, handle in previous.items():
             signal.signal(number, signal.SIG_DFL if handle is None else handle)  # None: it was not set from Python
     if stop.signal == signal.SIGTERM:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # Windows has no other way that handlers see
