@@ -53,7 +53,7 @@ def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
         for number, handle in previous.items():
             signal.signal(number, signal.SIG_DFL if handle is None else handle)  # None: it was not set from Python
     if stop.signal == signal.SIGTERM:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # Windows has no other way that handlers see
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ import pytest
 
 import ewsg
 from ewsg import _random
-from ewsg.contract import Kick
+from ewsg.contract import Cost, EstimateInfo, Kick
 from ewsg.errors import InputError
 from ewsg.likelihood import AbstractLikelihood
 
@@ -33,6 +33,7 @@ METRIC = jnp.array([4.0, 0.25])
 ROOT = jnp.sqrt(METRIC)
 
 ESTIMATORS = components.estimators(START)
+WRAPPED = components.wrapped(START)  # what wraps another hands it the whole kick
 INTEGRATORS = components.integrators()
 FEW = ("BAOAB", "Preconditioned")  # one with a momentum and a factor, one with a metric: for the variants
 
@@ -45,7 +46,7 @@ PAIRS = [
     pytest.param(e, i, id=f"{e} x {i}")
     for e, i in itertools.product(ESTIMATORS, INTEGRATORS)
     if (plain(e) and plain(i)) or (not plain(e) and i in FEW) or e == "Uniform"
-]
+] + [pytest.param(e, "BAOAB", id=f"{e} x BAOAB") for e in WRAPPED]
 
 
 class View(NamedTuple):
@@ -160,7 +161,7 @@ def _one_primitive_at_a_time():
 def refusal(estimator: str, integrator: str) -> str | None:
     """The sentence with which a pair is refused, if it is."""
     try:
-        ewsg.compose(potential(HERE), ESTIMATORS[estimator], INTEGRATORS[integrator])
+        ewsg.compose(potential(HERE), (ESTIMATORS | WRAPPED)[estimator], INTEGRATORS[integrator])
     except InputError as error:
         return str(error)
     return None
@@ -171,7 +172,7 @@ def reference(estimator: str, integrator: str) -> list[Asked]:
     """The chain of a pair, seen from here, with steps H and 2H by a schedule."""
     move = INTEGRATORS[integrator].in_sum_units(N)
     scheduled = dataclasses.replace(move, step_size=lambda t: H * (1.0 + t.astype(float)))
-    return chain(HERE, ESTIMATORS[estimator], lambda t: scheduled)
+    return chain(HERE, (ESTIMATORS | WRAPPED)[estimator], lambda t: scheduled)
 
 
 @pytest.mark.parametrize(("estimator", "integrator"), PAIRS)
@@ -180,7 +181,7 @@ def test_a_pair_honours_metric_temperature_and_schedule_or_is_refused(estimator,
         assert "\n" not in sentence
         assert ":" in sentence  # what was wrong: what to do
         return
-    part, move = ESTIMATORS[estimator], INTEGRATORS[integrator].in_sum_units(N)
+    part, move = (ESTIMATORS | WRAPPED)[estimator], INTEGRATORS[integrator].in_sum_units(N)
     if getattr(part, "anchor", None) is not None:
         part = dataclasses.replace(part, anchor=THERE.stretch * part.anchor)
     found = chain(THERE, part, lambda t: dataclasses.replace(move, step_size=H * (1 + t)))
@@ -197,6 +198,51 @@ def test_a_schedule_is_a_step_size_per_step(integrator):
     same = chain(HERE, ewsg.Full(), lambda t: dataclasses.replace(move, step_size=H))
     np.testing.assert_allclose(found[0], moved(same)[0], rtol=3e-6, atol=1e-7)
     assert np.abs(found[1] - moved(same)[1]).max() > 1e-3
+
+
+def steps_under(force: Any, integrator: str, temperature: float, steps: int) -> tuple[Any, list[Kick]]:
+    """Where a few steps of size H lead under a constant force, and the kicks that asked for it."""
+    move = dataclasses.replace(INTEGRATORS[integrator].in_sum_units(N), step_size=H, temperature=temperature)
+    phase, kicks = move.init(jax.random.key(2), START), []
+
+    def ask(key, kick, state):
+        kicks.append(kick._replace(position=phase.position))
+        return force + 0 * kick.position, state, EstimateInfo(None, Cost(0), {})
+
+    for t in range(steps):
+        phase, _, _ = move.step(jax.random.key(3 + t), phase, jnp.int32(t), ask, ())
+        np.testing.assert_allclose(move.scales(jnp.int32(t)), (kicks[-1].step_size, kicks[-1].noise_scale), rtol=1e-6)
+    return phase, kicks
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_an_integrator_has_its_temperature(integrator):
+    """Without a force all that a step does to a chain of temperature T is √T times what it does at T = 1."""
+    still = jnp.zeros(2)
+    (one, _), (cold, kicks) = (steps_under(still, integrator, temperature, 1) for temperature in (1.0, COLD))
+    assert np.abs(one.position - START).min() > 1e-4
+    root = math.sqrt(COLD)
+    np.testing.assert_allclose(cold.position - START, root * (one.position - START), rtol=1e-3)
+    if one.momentum is not None:
+        np.testing.assert_allclose(cold.momentum, root * one.momentum, rtol=1e-5)
+    assert kicks[0].temperature == COLD
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_a_kick_describes_the_update_that_it_asks_a_force_for(integrator):
+    """Δ = h·P·force − decay + noise_scale·√P·ξ; the second step, as a metric of past forces is right by then."""
+    force = jnp.array([1.0, -2.0])
+    phase, (_, kick) = steps_under(force, integrator, COLD, 2)
+    assert (kick.temperature, int(kick.step)) == (COLD, 1)
+    assert kick.step_size == pytest.approx(H)
+    if kick.noise is None:  # drawn elsewhere in the step
+        assert kick.momentum is not None
+        return
+    metric = 1.0 if kick.metric is None else kick.metric
+    before, after = (kick.position, phase.position) if kick.momentum is None else (kick.momentum, phase.momentum)
+    decay = 0.0 if kick.decay is None else kick.decay
+    update = kick.step_size * metric * force - decay + kick.noise_scale * jnp.sqrt(metric) * kick.noise
+    np.testing.assert_allclose(after - before, update, rtol=1e-4)
 
 
 NESTED = {
@@ -263,7 +309,10 @@ def accepting(part: str) -> str:
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
-    """What has a setting of that name takes the integrator's factor for its default; all else is blind to it."""
+    """What has a setting of that name takes the integrator's factor for its default; all else is blind to it.
+
+    Who brings friction has the setting. (`Exponential` is the paper's, whose weights are those of Euler–Maruyama.)
+    """
     asked, target = reference(estimator, accepting(estimator))[-1], potential(HERE)
     prepared = ESTIMATORS[estimator].prepare(target)[0]
 
@@ -272,6 +321,12 @@ def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
         each = [part.estimate(jax.random.fold_in(asked.key, k), target, kick, asked.state)[0] for k in range(keys)]
         return np.stack(each)
 
+    if not hasattr(prepared, "factor") and not isinstance(prepared, ewsg.Exponential):
+        faster = jax.tree.map(lambda leaf: 9 * leaf, (asked.kick.momentum, asked.kick.decay, asked.kick.noise))
+        hurried = asked.kick._replace(**dict(zip(("momentum", "decay", "noise"), faster, strict=True)))
+        force, _, info = prepared.estimate(jax.random.fold_in(asked.key, 0), target, hurried, asked.state)
+        np.testing.assert_array_equal(force, forces(1.0)[0])
+        assert info.drag is None
     rule = getattr(prepared, "rule", None)
     if rule == "sequential" or getattr(prepared, "factor", 1.0) is not None:  # of sequential, see Paired
         np.testing.assert_array_equal(forces(1e3), forces(0.0))
@@ -283,6 +338,45 @@ def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
         np.testing.assert_array_equal(forces(1.0, dataclasses.replace(prepared, factor=0.5)), half)
         if getattr(prepared, "bound", None) is None:
             np.testing.assert_allclose(half - none, (one - none) / 2, rtol=1e-2, atol=2e-5)
+
+
+HEARD: list[Kick] = []
+
+
+class Listener(ewsg.Uniform):
+    """Notes the kicks that it is asked with."""
+
+    def estimate(self, key, target, kick, state):
+        HEARD.append(kick)
+        return super().estimate(key, target, kick, state)
+
+
+@pytest.mark.parametrize("estimator", sorted({name.partition("(")[0] for name in WRAPPED}))
+def test_a_wrapper_hands_on_the_whole_kick(estimator):
+    part, target, r = ESTIMATORS[estimator], potential(HERE), jnp.array([0.7, -1.1])
+    settings = {setting: Listener(2) for setting in components.inner_settings(part)}
+    prepared, _ = dataclasses.replace(part, **settings).prepare(target)
+    kick = Kick(START + 0.1, r, 0.2 * r, 0.3 * r, H, 0.4, COLD, jnp.int32(1), METRIC, 0.6)
+    HEARD.clear()
+    prepared.estimate(jax.random.key(9), target, kick, prepared.init(jax.random.key(8), target, START))
+    assert len(HEARD) == len(settings)
+    for heard in HEARD:
+        for field, given, found in zip(Kick._fields, kick, heard, strict=True):
+            np.testing.assert_array_equal(found, given, err_msg=field)
+
+
+@pytest.mark.parametrize("estimator", WRAPPED)
+def test_the_factor_gets_through_a_wrapper(estimator):
+    if refusal(estimator, "BAOAB"):
+        return
+    asked, target = reference(estimator, "BAOAB")[-1], potential(HERE)
+    prepared = WRAPPED[estimator].prepare(target)[0]
+    none, much = (
+        prepared.estimate(asked.key, target, asked.kick._replace(factor=factor), asked.state)[0]
+        for factor in (0.0, 1e3)
+    )
+    heeds = any(hasattr(part, "factor") for part in (prepared, prepared.inner))
+    assert (np.abs(much - none).max() > 0) == heeds
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

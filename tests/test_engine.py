@@ -261,7 +261,7 @@ def signal_after(monkeypatch):
         def quota(taken, seconds, old):
             seen.append(taken)
             if len(seen) == calls:
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
             return 3
 
         monkeypatch.setattr(_driver, "_next_quota", quota)
@@ -308,7 +308,7 @@ def test_a_second_sigterm_does_not_disturb_the_save(capfd):
     try:
         with _interrupt.deferred(terminate=True) as stop:
             for _ in range(3):
-                os.kill(os.getpid(), signal.SIGTERM)
+                signal.raise_signal(signal.SIGTERM)
             assert stop()
             assert ended == []
     finally:

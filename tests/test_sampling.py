@@ -1,6 +1,5 @@
 """`ewsg.sample`: what is kept, counted, compiled, resumed and frozen."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -279,7 +278,7 @@ def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path, monkeypatch):
     def interrupting_quota(taken, seconds, quota):
         chunks.append(taken)
         if len(chunks) == 6:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return 100
 
     monkeypatch.setattr(_driver, "_next_quota", interrupting_quota)
@@ -298,10 +297,10 @@ def test_a_second_interrupt_is_not_held_back():
     from ewsg import _interrupt
 
     with _interrupt.deferred() as interrupted:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         assert interrupted()
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
 
 MEMORY_SCRIPT = """
