@@ -1,6 +1,5 @@
 """`ewsg.sample`: what is kept, counted, compiled, resumed and frozen."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -234,7 +233,7 @@ def test_interrupt_returns_a_valid_partial_run(gaussian, tmp_path, monkeypatch):
     def interrupting_quota(taken, seconds, quota):
         chunks.append(taken)
         if len(chunks) == 6:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return 100
 
     monkeypatch.setattr(driver, "next_quota", interrupting_quota)

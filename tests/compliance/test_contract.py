@@ -23,6 +23,7 @@ from contract import (
     ROOT,
     START,
     THERE,
+    WRAPPED,
     Curve,
     H,
     N,
@@ -45,7 +46,7 @@ PAIRS = [
     pytest.param(e, i, id=f"{e} x {i}")
     for e, i in itertools.product(ESTIMATORS, INTEGRATORS)
     if (plain(e) and plain(i)) or (not plain(e) and i in FEW) or e == "Uniform"
-]
+] + [pytest.param(e, "BAOAB", id=f"{e} x BAOAB") for e in WRAPPED]
 
 
 def test_the_closed_form_is_the_gradient():
@@ -66,7 +67,7 @@ def test_a_pair_honours_metric_temperature_and_schedule_or_is_refused(estimator,
         assert "\n" not in sentence
         assert ":" in sentence  # what was wrong: what to do
         return
-    part, move = ESTIMATORS[estimator], INTEGRATORS[integrator].in_sum_units(N)
+    part, move = (ESTIMATORS | WRAPPED)[estimator], INTEGRATORS[integrator].in_sum_units(N)
     if getattr(part, "anchor", None) is not None:
         part = dataclasses.replace(part, anchor=THERE.stretch * part.anchor)
     found = chain(THERE, part, lambda t: dataclasses.replace(move, step_size=H * (1 + t)))
@@ -119,7 +120,10 @@ def test_a_step_of_size_zero_has_no_noise_and_the_factor_of_its_limit():
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
-    """What has a setting of that name takes the integrator's factor for its default; all else is blind to it."""
+    """What has a setting of that name takes the integrator's factor for its default; all else is blind to it.
+
+    Who brings friction has the setting. (`Exponential` is the paper's, whose weights are those of Euler–Maruyama.)
+    """
     asked, target = reference(estimator, accepting(estimator))[-1], potential(HERE)
     prepared = ESTIMATORS[estimator].prepare(target)[0]
 
@@ -128,6 +132,12 @@ def test_the_factor_scales_the_friction_that_an_estimator_brings(estimator):
         each = [part.estimate(jax.random.fold_in(asked.key, k), target, kick, asked.state)[0] for k in range(keys)]
         return np.stack(each)
 
+    if not hasattr(prepared, "factor") and not isinstance(prepared, ewsg.Exponential):
+        faster = jax.tree.map(lambda leaf: 9 * leaf, (asked.kick.momentum, asked.kick.decay, asked.kick.noise))
+        hurried = asked.kick._replace(**dict(zip(("momentum", "decay", "noise"), faster, strict=True)))
+        force, _, info = prepared.estimate(jax.random.fold_in(asked.key, 0), target, hurried, asked.state)
+        np.testing.assert_array_equal(force, forces(1.0)[0])
+        assert info.drag is None
     rule = getattr(prepared, "rule", None)
     if rule == "sequential" or getattr(prepared, "factor", 1.0) is not None:  # of sequential, see Paired
         np.testing.assert_array_equal(forces(1e3), forces(0.0))

@@ -1,6 +1,5 @@
 """Signals: what a run does with them, and that nothing is lost."""
 
-import os
 import signal
 
 import pytest
@@ -21,7 +20,7 @@ def signal_after(monkeypatch):
         def quota(taken, seconds, old):
             seen.append(taken)
             if len(seen) == calls:
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
             return 3
 
         monkeypatch.setattr(driver, "next_quota", quota)
@@ -68,7 +67,7 @@ def test_a_second_sigterm_does_not_disturb_the_save(capfd):
     try:
         with interrupt.deferred(terminate=True) as stop:
             for _ in range(3):
-                os.kill(os.getpid(), signal.SIGTERM)
+                signal.raise_signal(signal.SIGTERM)
             assert stop()
             assert ended == []
     finally:
@@ -92,7 +91,7 @@ def test_a_second_interrupt_is_not_held_back():
     from ewsg._engine import interrupt
 
     with interrupt.deferred() as interrupted:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         assert interrupted()
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)

@@ -5,7 +5,9 @@ built from its types alone fails by name: extend `_example`.
 """
 
 import dataclasses
+import importlib
 import inspect
+import pkgutil
 import re
 import typing
 from collections.abc import Iterator
@@ -16,6 +18,12 @@ from ewsg._core.component import registered
 from ewsg.errors import InputError, UnknownOption
 from ewsg.estimators import AbstractEstimator
 from ewsg.integrators import AbstractIntegrator
+from ewsg.kernels import AbstractBound, GaussianTaylorBound
+from ewsg.sampler import AbstractKernel
+
+for _room in (ewsg.estimators, ewsg.integrators, ewsg.kernels):  # also what no `__init__` imports yet
+    for _module in pkgutil.walk_packages(_room.__path__, f"{_room.__name__}."):
+        importlib.import_module(_module.name)
 
 
 def estimators(start: Any) -> dict[str, AbstractEstimator]:
@@ -23,10 +31,34 @@ def estimators(start: Any) -> dict[str, AbstractEstimator]:
     return {name: part for cls in registered(AbstractEstimator) for name, part in variants(cls, start, ("slope",))}
 
 
+def wrapped(start: Any) -> dict[str, AbstractEstimator]:
+    """Every estimator that takes another, around the plainest example of every class that it does not refuse."""
+    found, plain = {}, {name: part for name, part in estimators(start).items() if "(" not in name}
+    for name, part in plain.items():
+        for setting in inner_settings(part):
+            for inner, other in plain.items():
+                settings = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+                settings[setting] = other
+                if type(other) is not type(getattr(part, setting)) and _builds(type(part), settings):
+                    found[f"{name}({inner})"] = type(part)(**settings)
+    return found
+
+
+def inner_settings(part: AbstractEstimator) -> list[str]:
+    """The settings of an estimator that are estimators."""
+    return [field.name for field in dataclasses.fields(part) if _takes(field, AbstractEstimator)]
+
+
 def integrators() -> dict[str, AbstractIntegrator]:
     """Every integrator and its variants, but for the units and the start, which are not what a kick is about."""
     left_out = ("units", "momentum", "num_data")
     return {name: part for cls in registered(AbstractIntegrator) for name, part in variants(cls, None, left_out)}
+
+
+def kernels(start: Any) -> dict[str, AbstractKernel]:
+    """Every whole method and its variants, by name."""
+    left_out = ("warmup_gradients",)
+    return {name: part for cls in registered(AbstractKernel) for name, part in variants(cls, start, left_out)}
 
 
 def variants(cls: type, start: Any, left_out: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -48,6 +80,12 @@ def variants(cls: type, start: Any, left_out: tuple[str, ...] = ()) -> Iterator[
                 named = ", ".join(f"{name}={settings[name]!r}" for name in sorted(settings.keys() - base.keys()))
                 yield f"{cls.__name__}({named})", cls(**required, **settings)
                 break
+
+
+def _takes(field: dataclasses.Field, role: type) -> bool:
+    """Whether a setting is a component of this role."""
+    kinds = typing.get_args(field.type) or (field.type,)
+    return any(inspect.isclass(kind) and issubclass(kind, role) for kind in kinds)
 
 
 def _builds(cls: type, settings: dict[str, Any]) -> bool:
@@ -81,8 +119,10 @@ def _choices(cls: type, required: dict[str, Any], name: str) -> list[str]:
 
 def _example(cls: type, field: dataclasses.Field, start: Any, missing: Any = AssertionError) -> Any:
     kinds = typing.get_args(field.type) or (field.type,)
-    if any(inspect.isclass(kind) and issubclass(kind, AbstractEstimator) for kind in kinds):
+    if _takes(field, AbstractEstimator):
         return ewsg.Uniform(2)
+    if _takes(field, AbstractBound):
+        return GaussianTaylorBound()
     if int in kinds:
         return 2
     if float in kinds:

@@ -23,6 +23,7 @@ DATA = np.random.default_rng(0).normal(size=(N, 2)).astype(np.float32)
 METRIC = jnp.array([4.0, 0.25])
 ROOT = jnp.sqrt(METRIC)
 ESTIMATORS = components.estimators(START)
+WRAPPED = components.wrapped(START)  # what wraps another hands it the whole kick
 INTEGRATORS = components.integrators()
 FEW = ("BAOAB", "Preconditioned")  # one with a momentum and a factor, one with a metric: for the variants
 
@@ -131,7 +132,7 @@ def moved(trail: list[Asked]) -> np.ndarray:
 def refusal(estimator: str, integrator: str) -> str | None:
     """The sentence with which a pair is refused, if it is."""
     try:
-        ewsg.compose(potential(HERE), ESTIMATORS[estimator], INTEGRATORS[integrator])
+        ewsg.compose(potential(HERE), (ESTIMATORS | WRAPPED)[estimator], INTEGRATORS[integrator])
     except InputError as error:
         return str(error)
     return None
@@ -142,7 +143,7 @@ def reference(estimator: str, integrator: str) -> list[Asked]:
     """The chain of a pair, seen from here, with steps H and 2H by a schedule."""
     move = INTEGRATORS[integrator].in_sum_units(N)
     scheduled = dataclasses.replace(move, step_size=lambda t: H * (1.0 + t.astype(float)))
-    return chain(HERE, ESTIMATORS[estimator], lambda t: scheduled)
+    return chain(HERE, (ESTIMATORS | WRAPPED)[estimator], lambda t: scheduled)
 
 
 NESTED = {
