@@ -141,6 +141,6 @@ def test_labels_that_are_no_classes_are_refused(label):
 
 def test_a_forked_process_is_refused(monkeypatch):
     """Seen before: it hung."""
-    monkeypatch.setattr("ewsg._process._owner", os.getpid() + 1)
+    monkeypatch.setattr("ewsg._core.process._owner", os.getpid() + 1)
     with pytest.raises(InputError, match="forked"):
         predict(logits, DRAWS, INPUTS)
