@@ -129,7 +129,7 @@ def check_collector(collector: AbstractCollector, position: Position) -> None:
 
 
 def _check_function(function: Callable[[Position], Any], position: Position) -> None:
-    """Refuse a function that returns nothing, so that the run would keep nothing, or what JAX cannot hold."""
+    """Raise InputError if a function returns nothing, so that nothing would be kept, or what JAX cannot hold."""
     returned = []
 
     def keep(position: Position) -> tuple[()]:

@@ -107,7 +107,7 @@ def sample(
         storage.check_writable(save_to)
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
-    positions, first = _start.initial_positions(target, init, key, num_chains)
+    positions, first, densities = _start.starting_points(target, init, key, num_chains)
     check_collector(collector, first)
 
     sampler = compose(target, estimator, integrator)
@@ -141,7 +141,7 @@ def sample(
     checkpoint = Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan))
     driver = Driver(sampler, collector, plan, checkpoint, devices=devices)
     make_run = functools.partial(
-        Run.of, sampler=sampler, settings=settings, fingerprint=fingerprint(target, first), earlier=cost
+        Run.of, sampler=sampler, settings=settings, fingerprint=fingerprint(target, first, densities), earlier=cost
     )
     return _complete(driver, make_run, sampler, progress, save_to)
 

@@ -146,7 +146,7 @@ def _rebuild(config: Any, role: str) -> Any:
 
 
 def check_same(saved: Any, given: Component | None, role: str) -> None:
-    """Refuse a component with other settings than the saved one, as far as a file can hold them."""
+    """Raise InputError for a component whose settings differ from the saved ones, as far as a file can hold them."""
     if given is not None:
         _check_same(saved, json.loads(json.dumps(describe(given))), role, role)
 
@@ -175,7 +175,7 @@ def _import_rooms() -> None:
 
 
 def check_positive(owner: str, name: str, value: Any, *, zero: bool = False, array: bool = False) -> None:
-    """Refuse a real setting that is not finite and positive (or zero, where allowed), or an array unless allowed.
+    """Raise InputError unless a real setting is finite and positive (or zero, where allowed), and one number.
 
     Of traced values only the shape is looked at.
     """
@@ -206,12 +206,12 @@ def as_real(value: Any) -> Any:
 
 
 def check_count(owner: str, name: str, value: Any, minimum: int) -> None:
-    """Refuse a count that is not an integer of at least `minimum`."""
+    """Raise InputError unless a count is an integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
         raise InputError(f"{owner}: {name} must be a whole number of at least {minimum}, not {shown(value)}")
 
 
 def check_choice(owner: str, name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Refuse a name that is not among the known ones, and suggest the nearest."""
+    """Raise UnknownOption, with the nearest name as a suggestion, unless a name is known."""
     if value not in known:
         raise unknown(f"{name} of {owner}", value, known)

@@ -1,4 +1,4 @@
-"""JAX does not survive a fork: its threads are not in the child, which then waits for them for ever."""
+"""JAX does not survive a fork: its threads are not in the child, which then waits for them forever."""
 
 import os
 

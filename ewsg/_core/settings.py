@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
 
 
 def check_flags(component: Component) -> None:
-    """Refuse anything but True or False where a component takes a flag."""
+    """Raise InputError unless a flag is True or False."""
     for field in dataclasses.fields(component):
         value = getattr(component, field.name)
         if field.type is bool and not isinstance(value, bool):

@@ -1,7 +1,7 @@
 """How a run begins: its key, and its checked starting points."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from .._core.types import Key, Position
 from .._random.streams import chain_keys
 from ..errors import InputError, first_line, shown
 from ..target.density import densities, spaced
+from ..target.fingerprint import probed_rows
 from ..target.target import Target, check_start
 
 _MOST_SEED = 2**64 - 1
@@ -38,8 +39,22 @@ def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
     raise InputError(f"seed must be a whole number or a typed key (jax.random.key(0)), not {shown(seed)}")
 
 
-def initial_positions(target: Target, init: Any, key: Key, num_chains: int) -> tuple[Position, Position]:
-    """The starting points of all chains, checked and stacked along a leading axis; and the first of them."""
+class Start(NamedTuple):
+    """Where a run starts.
+
+    Attributes:
+        positions: the starting points of all chains, stacked along a leading axis.
+        first: that of the first chain.
+        densities: log prior there, and the log-likelihoods that go into the fingerprint.
+    """
+
+    positions: Position
+    first: Position
+    densities: tuple[np.ndarray, np.ndarray]
+
+
+def starting_points(target: Target, init: Any, key: Key, num_chains: int) -> Start:
+    """The starting points of all chains, checked."""
     if init is None:
         raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
     check_start(init)
@@ -47,15 +62,14 @@ def initial_positions(target: Target, init: Any, key: Key, num_chains: int) -> t
         positions = _drawn(init, key, num_chains)
         first = jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions)
         target.check(first)
-        _check_density(target, positions)
-        return positions, first
+        return Start(positions, first, _checked_densities(target, positions))
     position = pytree.as_arrays(init)
     target.check(position)
     host = jax.tree.map(np.asarray, position)
-    _check_density(target, jax.tree.map(lambda leaf: leaf[None], host))
+    found = _checked_densities(target, jax.tree.map(lambda leaf: leaf[None], host))
     stacked = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (num_chains, *leaf.shape)), host)
     check_chains(stacked, num_chains)
-    return stacked, position
+    return Start(stacked, position, found)
 
 
 def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Position:
@@ -79,17 +93,20 @@ def check_chains(start: Any, num_chains: int) -> None:
     memory.check(_WORKING_COPIES * pytree.num_bytes(start), f"num_chains={num_chains:,}", "run fewer chains")
 
 
-def _check_density(target: Target, positions: Position) -> None:
-    """Refuse starts of zero density, judged by up to 4 million values of the likelihood, evenly spaced in the data.
+def _checked_densities(target: Target, positions: Position) -> tuple[np.ndarray, np.ndarray]:
+    """The densities that a fingerprint of the first start needs. Raises InputError for a start of zero density.
 
-    Fewer, if a value takes much to compute, as a convolutional network's does.
+    That is judged by up to 4 million values of the likelihood, evenly spaced in the data; fewer, if a value takes much
+    to compute, as a convolutional network's does. One program evaluates both.
     """
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     most = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
     count = target.block(jax.tree.map(lambda leaf: leaf[0], positions), most, _CHECKED_BYTES // num_chains)
-    prior, each = (np.asarray(part) for part in densities(target, positions, spaced(target.num_data, count)))
+    probed = probed_rows(target)
+    rows = np.concatenate([probed, spaced(target.num_data, count)])
+    prior, each = (np.asarray(part) for part in densities(target, positions, rows))
     with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN then, which is reported
-        likelihood = np.asarray(each, np.float64).sum(axis=1)
+        likelihood = np.asarray(each[:, probed.size :], np.float64).sum(axis=1)
     for name, values in (("log_prior", prior), ("log_likelihood", likelihood)):
         bad = np.flatnonzero(~np.isfinite(values))
         if bad.size:
@@ -97,3 +114,4 @@ def _check_density(target: Target, positions: Position) -> None:
                 f"the initial potential is not finite: {name} is {float(values[bad[0]])} where chain {bad[0]} starts: "
                 "start from a point of positive density (see init=)"
             )
+    return prior[0], each[0, : probed.size]

@@ -182,7 +182,7 @@ def starting_points(
 
 
 def _check_mass(matrix: Any) -> None:
-    """Refuse what is no vector or matrix of numbers; a matrix may have entries of any sign."""
+    """Raise InputError unless it is a vector or a matrix of numbers; a matrix may have entries of any sign."""
     numbers = as_real(matrix)
     if numbers is None or numbers.ndim not in (1, 2):
         raise InputError(

@@ -22,7 +22,7 @@ def probed_rows(target: Target) -> np.ndarray:
 
 
 def fingerprint(
-    target: Target, position: Position, values: tuple[jax.Array, jax.Array] | None = None
+    target: Target, position: Position, values: tuple[np.ndarray, np.ndarray] | None = None
 ) -> dict[str, Any]:
     """A digest of the data, and values of the densities at `position`, which is kept with it.
 
@@ -34,7 +34,7 @@ def fingerprint(
     if values is None:
         alone = jax.tree.map(lambda leaf: np.asarray(leaf)[None], position)
         prior, rows = densities(target, alone, probed_rows(target))
-        values = prior[0], rows[0]
+        values = np.asarray(prior)[0], np.asarray(rows)[0]
     return {
         "num_data": target.num_data,
         "data": _digest(target.data.arrays),

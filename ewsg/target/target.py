@@ -177,7 +177,7 @@ class Target(eqx.Module):
     def check(self, position: Position) -> None:
         """Raise InputError if the parameters or densities cannot be sampled, before anything is compiled."""
         check_parameters(position)
-        datum = jax.tree.map(lambda leaf: leaf[0], self.data.arrays)
+        datum = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data.arrays)
         _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
         _check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)
 
