@@ -42,7 +42,7 @@ test-types: $(VENV)/.installed  ## run the quick tests with every annotation of 
 	$(PYTEST) -m 'not slow' $(CHECKED)
 
 test-fuzz: $(VENV)/.installed  ## damage 2,000 files, resume 500, and kill 20 saves
-	$(PYTEST) tests/result/test_archive.py tests/core/test_atomic.py
+	$(PYTEST) tests/result/test_archive.py tests/result/test_bombs.py tests/core/test_atomic.py
 
 test-x64: $(VENV)/.installed  ## run the quick tests in float64
 	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow'

@@ -139,8 +139,8 @@ def main() -> None:
     python = [sys.executable, "-c"]
     jax = least_seconds([*python, "import jax, jax.numpy"])
     ours = least_seconds([*python, "import jax, jax.numpy, ewsg; ewsg.Target, ewsg.sample, ewsg.Paired, ewsg.BAOAB"])
-    print(f"{least_seconds([COMMAND, '--help']):6.2f} s  (limit 0.5 s)  ewsg --help")
-    print(f"{ours - jax:6.2f} s  (limit 1.0 s)  import of ewsg and all that sampling needs, beyond JAX")
+    print(f"{least_seconds([COMMAND, '--help']):6.2f} s  (limit 0.2 s)  ewsg --help")
+    print(f"{ours - jax:6.2f} s  (limit 0.4 s)  import of ewsg and all that sampling needs, beyond JAX")
     for name in SAMPLES:
         if importlib.util.find_spec(name) is None:
             print(f"{name} is not installed: left out")
