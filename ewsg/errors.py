@@ -42,7 +42,7 @@ def unknown(kind: str, given: object, known: Iterable[str]) -> UnknownOption:
     nearest = difflib.get_close_matches(str(given), known, n=1)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
     separator = "; " if any("," in name for name in known) else ", "
-    return UnknownOption(f"unknown {kind} {given!r}{hint} (known: {separator.join(known)})")
+    return UnknownOption(f"unknown {kind} {shown(given)}{hint} (known: {separator.join(known)})")
 
 
 def first_line(error: BaseException) -> str:

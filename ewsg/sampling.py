@@ -91,8 +91,7 @@ def sample(
     Returns:
         A `Run`. Ctrl-C stops early and returns the draws so far, with `run.interrupted` set.
     """
-    if unknown_options:
-        raise unknown("option of sample", next(iter(unknown_options)), list(inspect.signature(sample).parameters)[3:-1])
+    _check_options(sample, unknown_options)
     estimator, integrator = _parts(estimator, integrator)
     process.check()
     check_parts(target, estimator, integrator)
@@ -159,6 +158,7 @@ def resume(
     progress: bool | None = None,
     save_to: str | os.PathLike | None = None,
     devices: int = 1,
+    **unknown_options: Any,
 ) -> Run:
     """Goes on where a saved run stopped: the old draws, then the new ones, bit for bit as if never interrupted.
 
@@ -176,7 +176,9 @@ def resume(
         progress: as in `sample`.
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
+        **unknown_options: refused, with the nearest option suggested.
     """
+    _check_options(resume, unknown_options)
     given_estimator, given_integrator = (None, integrator) if estimator is None else _parts(estimator, integrator)
     process.check()
     check_length(num_steps, data_passes)
@@ -223,6 +225,14 @@ def _complete(
             run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
         saver.save(run)
     return run
+
+
+def _check_options(function: Callable, options: dict[str, Any]) -> None:
+    """Raises UnknownOption, with the nearest name as a suggestion, if there is any."""
+    if options:
+        parameters = inspect.signature(function).parameters.values()
+        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        raise unknown(f"option of {function.__name__}", next(iter(options)), known)
 
 
 def _parts(

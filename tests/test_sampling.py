@@ -13,6 +13,7 @@ from gaussian import gaussian_log_likelihood
 import ewsg
 from ewsg import sampling
 from ewsg._engine import driver, plan
+from ewsg.errors import UnknownOption
 from ewsg.integrators.base import AbstractIntegrator
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.01, friction=5.0)
@@ -271,3 +272,17 @@ def test_memory_stays_small_and_does_not_grow_with_steps():
     short, long = peak_mib(150), peak_mib(1500)
     assert long < 1024
     assert long < short + 40
+
+
+def test_misspelt_options_are_named_with_the_nearest(gaussian, tmp_path):
+    """Seen before: `resume` gave Python's own TypeError, without a suggestion."""
+    with pytest.raises(UnknownOption, match="unknown option of sample 'num_chain'; did you mean 'num_chains'"):
+        ewsg.sample(gaussian, ewsg.Full(), ewsg.BAOAB(0.1, 1.0), init=jnp.zeros(2), num_chain=2)
+    with pytest.raises(UnknownOption, match="unknown option of resume 'data_pass'; did you mean 'data_passes'"):
+        ewsg.resume(tmp_path / "missing.npz", gaussian, data_pass=1)
+
+
+def test_an_array_is_no_name():
+    """Seen before: NumPy's own words, of an ambiguous truth value."""
+    with pytest.raises(UnknownOption, match="units of BAOAB"):
+        ewsg.BAOAB(0.1, 1.0, units=np.array(["sum", "mean"]))

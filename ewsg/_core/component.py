@@ -213,5 +213,5 @@ def check_count(owner: str, name: str, value: Any, minimum: int) -> None:
 
 def check_choice(owner: str, name: str, value: Any, known: tuple[str, ...]) -> None:
     """Raise UnknownOption, with the nearest name as a suggestion, unless a name is known."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise unknown(f"{name} of {owner}", value, known)
