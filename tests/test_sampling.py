@@ -12,6 +12,7 @@ from gaussian import gaussian_log_likelihood
 
 import ewsg
 from ewsg import sampling
+from ewsg._core.component import check_choice
 from ewsg._engine import driver, plan
 from ewsg.errors import UnknownOption
 from ewsg.integrators.base import AbstractIntegrator
@@ -285,4 +286,4 @@ def test_misspelt_options_are_named_with_the_nearest(gaussian, tmp_path):
 def test_an_array_is_no_name():
     """Seen before: NumPy's own words, of an ambiguous truth value."""
     with pytest.raises(UnknownOption, match="units of BAOAB"):
-        ewsg.BAOAB(0.1, 1.0, units=np.array(["sum", "mean"]))
+        check_choice("BAOAB", "units", np.array(["sum", "mean"]), ("sum", "mean"))
