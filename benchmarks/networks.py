@@ -1,6 +1,6 @@
 """What networks cost: our SGHMC against a handwritten loop, EWSG and paired selection against SGHMC, and peak memory.
 
-    python benchmarks/shared.py [--sections mlp cnn memory] [--repeats 5] [--core 0] [--json FILE]
+    python benchmarks/networks.py [--sections mlp cnn memory] [--repeats 5] [--core 0] [--json FILE]
 
 All sides of a section run in one process on one core, in turns; the medians of the processor's seconds decide. Ours is
 the whole of `ewsg.sample` less a run of one step. Images are made up, of MNIST's size: times do not depend on them.
@@ -34,7 +34,7 @@ _MEMORY_STEPS = 5
 
 
 def problem(kind: str):
-    """The posterior of one of the paper's shared, and where chains start."""
+    """The posterior of one of the paper's networks, and where chains start."""
     import equinox as eqx
     import jax
     import numpy as np

@@ -17,7 +17,6 @@ from ..target.density import densities, spaced
 from ..target.fingerprint import probed_rows
 from ..target.target import Target, check_start
 
-_MOST_SEED = 2**64 - 1
 _CHECKED_VALUES = 4_000_000
 _CHECKED_BYTES = 4 * 2**30
 _WORKING_COPIES = 3

@@ -25,7 +25,7 @@ _ONE_WORD = 4_096
 _MOST_SEED = 2**64 - 1
 
 GENERATORS = ("fast", "threefry")
-"""Generators by name: the library's own counter-based stream (`_stream`), and JAX's threefry2x32."""
+"""Generators by name: the library's own counter-based stream (`generator`), and JAX's threefry2x32."""
 
 
 def make_key(seed: int, generator: str) -> Key:

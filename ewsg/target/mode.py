@@ -9,10 +9,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
-from .._core import pytree
+from .._core import process, pytree
 from .._core.component import check_choice, check_count, check_positive
 from .._core.types import Position, Scalar
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..interface import Cost
 from .target import Target
 
@@ -24,6 +24,7 @@ _SMALLEST_EIGENVALUE = 1e-6
 _VALUE_NOISE = 1e-6
 _SMALLEST_NEWTON_STEP = 1e-6
 _CURVATURE_BYTES = 256 * 2**20
+_NEAR_SQUARED_SD = 1e-2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,8 +35,8 @@ class Mode:
         position: the best point found, θ̂, in the structure and dtypes of `init`.
         log_density: −V(θ̂), up to the posterior's normalising constant.
         gradient_norm: ‖∇V(θ̂)‖, over all data.
-        converged: whether the tolerance was reached, or the gain of another step would be below the rounding error of
-            the log density.
+        converged: whether the mode is within 0.1 posterior standard deviations, by the method's own estimate of the
+            curvature (or as near as the rounding error of the log density allows), and is not a saddle.
         passes: evaluations of the log density and its derivatives, each over all n data.
         cost: the same in datum gradients.
     """
@@ -49,14 +50,14 @@ class Mode:
 
 
 class _Found(NamedTuple):
-    """Where a method ended: V and ∇V there, ∇Vᵀ H⁻¹ ∇V, and whether the method's own tolerance was reached."""
+    """Where a method ended: V and ∇V there, ∇Vᵀ H⁻¹ ∇V, and whether H is known not to be positive definite."""
 
     position: Position
     value: Scalar
     gradient_norm: Scalar
     decrement: Scalar
-    reached: Any
     passes: Any
+    saddle: bool = False
 
 
 def find_mode(
@@ -65,7 +66,8 @@ def find_mode(
     r"""The mode of a posterior: θ̂ = argmax_θ −V(θ) = argmax_θ log π(θ) + Σ_i ℓ_i(θ).
 
     Deterministic, over all data, from one starting point: a mode that is not the only one may be a local one. A search
-    that stops early returns the best point it has, with `converged` False.
+    that stops early returns the best point it has, with `converged` False. A start where ∇V = 0 already, such as a
+    network whose weights are all 0, is returned as it is by "lbfgs"; "newton" looks at the curvature, and says so.
 
     - method="lbfgs": limited-memory BFGS with a line search (optax). A pass costs n datum gradients.
     - method="newton": Newton's method with the Hessian H of V, its eigenvalues bounded from below, the step halved
@@ -77,8 +79,9 @@ def find_mode(
         init: where the search starts, a pytree of floating-point arrays.
         method: "lbfgs" or "newton".
         max_passes: no iteration begins once so many passes over the data have been made.
-        tolerance: where the search ends: for "lbfgs", ‖∇V‖ ≤ tolerance · ‖∇V(init)‖; for "newton",
-            ∇Vᵀ H⁻¹ ∇V ≤ tolerance, the squared distance to the mode in posterior standard deviations.
+        tolerance: where the search ends: for "lbfgs", ‖∇V‖ ≤ tolerance · ‖∇V(init)‖ (it goes on, from where it is, as
+            long as the mode is farther than 0.1 posterior standard deviations); for "newton", ∇Vᵀ H⁻¹ ∇V ≤ tolerance,
+            the squared distance to the mode in posterior standard deviations.
 
     Returns:
         The mode, its log density, and the cost of finding it (`Mode`).
@@ -93,27 +96,34 @@ def find_mode(
     References:
         J. Nocedal and S. Wright, Numerical Optimization, 2nd edition (2006), algorithms 3.2 and 7.5.
     """
+    process.check()
+    if not isinstance(target, Target):
+        raise InputError(f"find_mode(target, init) takes an ewsg.Target first, not {shown(target)}")
     check_choice("find_mode", "method", method, _METHODS)
     check_count("find_mode", "max_passes", max_passes, 1)
     check_positive("find_mode", "tolerance", tolerance)
     init = pytree.as_arrays(init)
     target.check(init)
-    search = _lbfgs if method == "lbfgs" else _newton
+    search = _lbfgs_searches if method == "lbfgs" else _newton
     with jax.numpy_dtype_promotion("standard"):  # inside optax, and in pytrees of several dtypes
         found = search(target, init, max_passes, tolerance)
-    value, passes = float(found.value), int(found.passes)
-    if not np.isfinite(value):
+    if not np.isfinite(float(found.value)):
         raise InputError("the log density is not finite at init: start the search elsewhere")
-    rounding = float(jnp.finfo(pytree.wide_dtype(init)).eps) * abs(value)
-    gradients = passes * target.num_data * (1 if method == "lbfgs" else 1 + pytree.size(init))
+    passes = int(found.passes)
     return Mode(
         position=found.position,
-        log_density=-value,
+        log_density=-float(found.value),
         gradient_norm=float(found.gradient_norm),
-        converged=bool(found.reached) or abs(float(found.decrement)) <= rounding,
+        converged=_is_near(found) and not found.saddle,
         passes=passes,
-        cost=Cost(gradients),
+        cost=Cost(passes * target.num_data * (1 if method == "lbfgs" else 1 + pytree.size(init))),
     )
+
+
+def _is_near(found: _Found) -> bool:
+    """Whether another step would gain less than a tenth of a standard deviation, or than rounding errors."""
+    rounding = float(jnp.finfo(pytree.wide_dtype(found.position)).eps) * abs(float(found.value))
+    return abs(float(found.decrement)) <= max(_NEAR_SQUARED_SD, rounding)
 
 
 @jax.jit
@@ -135,6 +145,19 @@ def curvature(target: Target, position: Position) -> Float[Array, "d d"]:
     together = max(1, min(flat.size, _CURVATURE_BYTES // rows))
     hessian = -jax.lax.map(column, jnp.eye(flat.size, dtype=flat.dtype), batch_size=together)
     return (hessian + hessian.T) / 2
+
+
+def _lbfgs_searches(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> _Found:
+    """L-BFGS, and again from where it ended: from a far start, its tolerance is reached long before the mode is."""
+    found = _lbfgs(target, start, max_passes, tolerance)
+    passes = int(found.passes)
+    while not _is_near(found) and passes < max_passes:
+        again = _lbfgs(target, found.position, max_passes - passes, tolerance)
+        passes += int(again.passes)
+        if not float(again.value) < float(found.value):
+            break
+        found = again
+    return found._replace(passes=passes)
 
 
 class _Search(NamedTuple):
@@ -189,10 +212,7 @@ def _lbfgs(target: Target, start: Position, max_passes: int, tolerance: Scalar) 
         unfinished, improve, _Search(start, value, first_gradient, optimizer.init(start), jnp.int32(1), jnp.int32(0))
     )
     step, _ = optax.scale_by_lbfgs(_STEPS_REMEMBERED).update(end.gradient, end.optimizer[0], end.position)
-    reached = ~is_large(end.gradient)
-    return _Found(
-        end.position, end.value, _norm(end.gradient), pytree.dot(end.gradient, step), reached, end.evaluations
-    )
+    return _Found(end.position, end.value, _norm(end.gradient), pytree.dot(end.gradient, step), end.evaluations)
 
 
 def _norm(tree: Position) -> Scalar:
@@ -216,28 +236,28 @@ def _newton(target: Target, start: Position, max_passes: int, tolerance: Scalar)
     """Newton's method on V from `start`; the linear algebra is done in double precision on the host."""
     flat, unravel = ravel_pytree(start)
     scale, here, passes = 1.0, _expand(target, start), 1
-    step, decrement = _newton_step(here)
+    step, decrement, saddle = _newton_step(here)
     while decrement > tolerance and passes < max_passes and scale > _SMALLEST_NEWTON_STEP:
         candidate = flat + jnp.asarray(scale * step, flat.dtype)
         there = _expand(target, unravel(candidate))
         passes += 1
         if there.value <= here.value + _VALUE_NOISE * abs(here.value) and _is_finite(there):
             flat, here, scale = candidate, there, 1.0
-            step, decrement = _newton_step(here)
+            step, decrement, saddle = _newton_step(here)
         else:
             scale /= 2
     norm = float(np.linalg.norm(here.force))
-    return _Found(unravel(flat), here.value, norm, decrement, decrement <= tolerance, passes)
+    return _Found(unravel(flat), here.value, norm, decrement, passes, saddle)
 
 
-def _newton_step(at: _Expansion) -> tuple[np.ndarray, float]:
-    """H⁻¹ ∇(−V) with eigenvalues of H bounded from below, and the product of the two; NaN where these are."""
+def _newton_step(at: _Expansion) -> tuple[np.ndarray, float, bool]:
+    """H⁻¹ ∇(−V) with eigenvalues of H bounded from below; its product with ∇(−V); whether V curves down somewhere."""
     if not _is_finite(at):
-        return at.force, float("nan")
+        return at.force, float("nan"), False
     eigenvalues, vectors = np.linalg.eigh(at.hessian)
     floor = _SMALLEST_EIGENVALUE * (np.max(np.abs(eigenvalues)) or 1.0)
     step = vectors @ ((at.force @ vectors) / np.maximum(eigenvalues, floor))
-    return step, float(at.force @ step)
+    return step, float(at.force @ step), bool(eigenvalues[0] < -floor)
 
 
 def _is_finite(at: _Expansion) -> bool:

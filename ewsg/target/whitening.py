@@ -7,6 +7,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._core.types import Position
+from ..errors import InputError
 from .mode import curvature, find_mode
 from .target import Target
 
@@ -16,6 +17,8 @@ def whitened(target: Target, init: Position) -> tuple[Target, Callable[[Float[Ar
     found = find_mode(target, init)
     mode, unravel = ravel_pytree(found.position)
     root = jnp.linalg.inv(jnp.linalg.cholesky(curvature(target, found.position))).T
+    if not jnp.all(jnp.isfinite(root)):
+        raise InputError("the posterior has no positive curvature where its mode was looked for: give another init")
 
     def place(z: Float[Array, " d"]) -> Position:
         return unravel(mode + root @ z)

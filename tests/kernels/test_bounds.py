@@ -79,7 +79,7 @@ def test_normal_gap_keeps_its_digits():
 def test_the_bound_is_tangent_at_the_mode():
     target = logistic(300, 3)
     bound, _, cost = LogisticBound().prepare(target)
-    assert cost.datum_gradients < 12 * 300
+    assert cost.datum_gradients < 12 * 300 * (3 + 1)
     assert np.max(np.abs(target.full_force(bound.mode))) < 0.1
     separable = ewsg.models.logistic(np.array([[1.0], [2.0], [-1.0]]), [1, 1, 0], prior_scale=50.0)
     bound = LogisticBound().prepare(separable).bound

@@ -50,13 +50,14 @@ def test_time_of_a_step_does_not_grow_with_the_data():
 def test_cost_is_counted_by_hand(resample, count, monkeypatch):
     """The start, the resampled and the bright data; the passes of the mode search, counted where they are made."""
     passes = []
-    for module, name in ((mode, "_expand"), (logistic_bound, "_sums")):
+    for module, name, price in ((mode, "_expand", 3), (logistic_bound, "_sums", 1)):  # a Hessian is d = 2 derivatives
         original = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *args, original=original: passes.append(1) or original(*args))
+        counted = lambda *args, original=original, price=price: passes.append(price) or original(*args)  # noqa: E731
+        monkeypatch.setattr(module, name, counted)
     target = logistic(40, 2)
     searching = ewsg.compose(target, FlyMC(LogisticBound(), 1.0))
     assert len(passes) >= 3
-    assert searching.preparation_cost() == Cost(40 * len(passes))
+    assert searching.preparation_cost() == Cost(40 * sum(passes))
     kernel = FlyMC(LogisticBound(jnp.full(2, 3.0)), 0.5, resample=resample)
     run = ewsg.sample(target, kernel, init=jnp.zeros(2), num_chains=3, num_steps=50, discard=0, thin=1)
     bright = round(run.stats["bright"].sum())

@@ -8,6 +8,7 @@ import pytest
 import ewsg
 from ewsg.errors import InputError
 from ewsg.target.mode import curvature
+from ewsg.target.whitening import whitened
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(200, 3)).astype(np.float32) * np.array([1.0, 5.0, 0.2], np.float32)
@@ -88,6 +89,25 @@ def test_structure_and_dtypes_of_init_are_kept(method):
     np.testing.assert_allclose(found.position["log_scale"], 0.5 * np.log(np.mean(residuals**2)), atol=1e-3)
 
 
+@pytest.mark.parametrize("far", [1e2, 1e4])
+def test_a_far_start_is_not_the_end(far):
+    """Seen before: "converged", 504 posterior standard deviations from the mode, as the gradient had become small."""
+    rows = np.random.default_rng(1).normal(size=(20_000, 5))
+    target = ewsg.models.linear(rows, rows @ np.arange(5) / 10, noise_scale=1.0, prior_precision=1.0)
+    found = ewsg.find_mode(target, jnp.full(5, far))
+    exact = np.linalg.solve(rows.T @ rows + np.eye(5), rows.T @ (rows @ np.arange(5) / 10))
+    assert found.converged
+    assert np.max(np.abs(np.asarray(found.position) - exact)) * np.sqrt(20_000) < 0.3
+
+
+def test_a_saddle_is_not_a_mode():
+    """ℓ = −½(x − p₀p₁)², which at 0 has no slope and curves both ways."""
+    target = ewsg.Target(lambda p, x: -0.5 * (x - p[0] * p[1]) ** 2, None, jnp.full(50, 3.0))
+    assert not ewsg.find_mode(target, jnp.zeros(2), method="newton").converged
+    with pytest.raises(InputError, match="no positive curvature"):
+        whitened(target, jnp.zeros(2))
+
+
 def test_curvature_is_the_hessian(linear, logistic):
     target, mode, hessian = linear
     np.testing.assert_allclose(curvature(target, jnp.asarray(mode, jnp.float32)), hessian, rtol=1e-4, atol=1e-3)
@@ -114,3 +134,8 @@ def test_curvature_is_the_hessian(linear, logistic):
 def test_bad_input_is_one_sentence(linear, init, options, words):
     with pytest.raises(InputError, match=words):
         ewsg.find_mode(linear[0], init, **options)
+
+
+def test_swapped_arguments_are_one_sentence(linear):
+    with pytest.raises(InputError, match=r"find_mode\(target, init\) takes an ewsg.Target first, not Array"):
+        ewsg.find_mode(jnp.zeros(3), linear[0])

@@ -24,8 +24,8 @@ class LogisticBound(AbstractBound):
 
     Σ_i log B_i = const + h·g − hᵀAh,  h = θ − θ̂,  g = Σ σ(−ξ_i) z_i,  A = Σ λ(ξ_i) z_i z_iᵀ.
 
-    Valid everywhere. The mode is that of the posterior, found by Newton's method (`ewsg.find_mode`). Every pass over
-    the data counts n datum gradients: those of the search (gradient and Hessian share one), and one for g and A.
+    Valid everywhere. The mode is that of the posterior, found by Newton's method (`ewsg.find_mode`), each of whose
+    passes counts n (d + 1) datum gradients; g and A take n more.
 
     Args:
         mode: θ̂, of shape (d,); None searches for it. Any point is valid; far from the mode more data are bright.
@@ -38,15 +38,15 @@ class LogisticBound(AbstractBound):
 
     def prepare(self, target: Target) -> Prepared:
         rows = only_array("LogisticBound", target, 2, "the rows of ewsg.models.logistic, (n, d)")
-        mode, passes = self.mode, 1
+        mode, spent = self.mode, target.num_data
         if mode is None:
             found = find_mode(target, jnp.zeros(rows.shape[1]), method="newton", max_passes=_MOST_PASSES)
-            mode, passes = found.position, found.passes + 1
+            mode, spent = found.position, spent + int(found.cost.datum_gradients)
         mode = jnp.asarray(mode)
         if mode.shape != rows.shape[1:]:
             raise InputError(f"LogisticBound: mode has shape {mode.shape}, and the data have {rows.shape[1]} columns")
         statistics = tuple(jnp.asarray(np.sum(np.asarray(part, np.float64), axis=0)) for part in _sums(rows, mode))
-        return Prepared(LogisticBound(mode), statistics, Cost(passes * target.num_data))
+        return Prepared(LogisticBound(mode), statistics, Cost(spent))
 
     def log_bound(self, params: Float[Array, " d"], datum: Float[Array, " d"]) -> Float[Array, ""]:
         return self.log_bounds(params, datum)
