@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test test-all test-types test-fuzz test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,9 +40,6 @@ test-all: $(VENV)/.installed  ## run every test
 
 test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
 	$(PYTEST) -m 'not slow' $(CHECKED)
-
-test-fuzz: $(VENV)/.installed  ## damage 2,000 files, resume 500, and kill 20 saves
-	$(PYTEST) tests/result/test_archive.py tests/result/test_bombs.py tests/core/test_atomic.py
 
 test-x64: $(VENV)/.installed  ## run the quick tests in float64
 	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow'

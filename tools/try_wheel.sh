@@ -29,6 +29,7 @@ import importlib.resources
 shipped = importlib.resources.files("ewsg")
 assert "site-packages" in str(shipped), shipped
 assert (shipped / "py.typed").is_file()
+assert (shipped / "__init__.pyi").is_file()  # the table of public names, read when ewsg is imported
 assert (shipped / "problems" / "answers_npz" / "pima.npz").is_file()
 END
 ewsg --help > /dev/null

@@ -68,6 +68,9 @@ class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
     has_momentum: ClassVar[bool]
 
     def __check_init__(self):
+        for name in DynamicsSettings.__annotations__:
+            if not hasattr(self, name):
+                raise InputError(f"{type(self).__name__} has no setting {name}: an integrator declares it as a field")
         check_flags(self)
         if not callable(self.step_size):
             check_positive(type(self).__name__, "step_size", self.step_size)

@@ -68,3 +68,19 @@ def test_the_collector_keeps_the_largest(page, gaussian):
 
 def test_the_loop_of_ones_own_ran(page):
     assert page["info"].estimate.indices.shape == (32,)
+
+
+def test_an_integrator_without_its_settings_is_refused():
+    """Seen before: an AttributeError from inside the base class."""
+
+    class Bare(ewsg.AbstractIntegrator):
+        has_momentum = False
+
+        def init(self, key, position): ...
+
+        def step(self, key, phase, step, force_function, estimator_state): ...
+
+        def scales(self, step): ...
+
+    with pytest.raises(ewsg.errors.InputError, match="Bare has no setting step_size"):
+        Bare()
