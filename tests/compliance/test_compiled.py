@@ -50,11 +50,13 @@ def samplers():
         part = tamed(estimator, batch_size=1) if getattr(estimator, "exact", False) else tamed(estimator)
         integrator = next((other for other in itertools.islice(turn, len(INTEGRATORS)) if accepts(part, other)), None)
         assert integrator is not None, name
-        yield pytest.param(part, integrator, id=f"{name} x {integrator}")
+        marks = () if name == "Paired" else pytest.mark.slow  # two in `make test`, all in `make test-all`
+        yield pytest.param(part, integrator, id=f"{name} x {integrator}", marks=marks)
     for integrator, move in INTEGRATORS.items():
         chain = ewsg.Exponential(1, 5, x="momentum" if move.has_momentum else "zero")
-        yield pytest.param(ewsg.Uniform(2), integrator, id=f"uniform x {integrator}")
-        yield pytest.param(chain, integrator, id=f"five proposals x {integrator}")
+        yield pytest.param(ewsg.Uniform(2), integrator, id=f"uniform x {integrator}", marks=pytest.mark.slow)
+        marks = () if integrator == "Underdamped" else pytest.mark.slow
+        yield pytest.param(chain, integrator, id=f"five proposals x {integrator}", marks=marks)
 
 
 def share_that_differs(pair):
@@ -67,7 +69,6 @@ def share_that_differs(pair):
     return differs.mean()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "integrator"), list(samplers()))
 def test_compiled_equals_eager(gaussian, compiled_and_eager, estimator, integrator):
     sampler = ewsg.compose(gaussian, estimator, moving(integrator))
@@ -83,7 +84,7 @@ def log_normal(theta, x):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_compiled_equals_eager_in_a_whole_method(compiled_and_eager, kernel):
     if kernel == "NUTS":
-        pytest.skip("10,000 trajectories take minutes one operation at a time: tests/test_kernels.py compares 20")
+        pytest.skip("10,000 trajectories take minutes, one operation at a time: kernels/test_kernels.py compares 20")
     data = np.array([-1.0, 0.5, 0.3, 1.2, -0.4], np.float32)
     sampler = ewsg.compose(ewsg.Target(log_normal, None, data), tamed(KERNELS[kernel], step_size=0.4))
     pair = compiled_and_eager(sampler)

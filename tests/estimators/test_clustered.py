@@ -192,13 +192,6 @@ def test_resume_equals_continuous(gaussian, tmp_path, name):
         np.testing.assert_array_equal(resumed.stats[stat], values)
 
 
-@pytest.mark.slow
-def test_compiled_equals_eager(gaussian, compiled_and_eager):
-    sampler = ewsg.compose(gaussian, Clustered(4, 2), ewsg.Underdamped(step_size=0.01, friction=10.0))
-    for one, other in zip(*compiled_and_eager(sampler), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     ("build", "words"),
     [

@@ -76,15 +76,6 @@ def test_resume_equals_continuous(bent, tmp_path, name):
     assert resumed.cost.datum_gradients == whole.cost.datum_gradients
 
 
-@pytest.mark.parametrize("name", some("svrg", "given"))
-def test_compiled_equals_eager(bent, compiled_and_eager, name):
-    sampler = ewsg.compose(bent, ESTIMATORS[name], ewsg.Underdamped(step_size=0.01, friction=10.0))
-    differs = np.any(
-        [np.abs(one - other).max(1) > 1e-3 for one, other in zip(*compiled_and_eager(sampler), strict=True)], axis=0
-    )
-    assert differs.mean() <= 5e-4
-
-
 @pytest.mark.parametrize("kind", ["svrg", "fixed"])
 def test_parameters_in_a_pytree(bent, centres, kind):
     """The same chain whether θ is one array or two named scalars."""

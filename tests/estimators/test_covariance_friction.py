@@ -91,31 +91,6 @@ def test_resumed_equals_uninterrupted(gaussian, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param("svrg", marks=pytest.mark.slow), pytest.param("low_rank", marks=pytest.mark.slow), "batch"]
-)
-def test_compiled_equals_eager(gaussian, name):
-    chains, steps = 10_000, 2
-    axes = SamplerState(0, 0, None)
-    sampler = ewsg.compose(gaussian, FRICTIONS[name], ewsg.Underdamped(0.01, 10.0, 0.5))
-
-    def advance(sampler, key, positions):
-        key_init, *step_keys = jax.random.split(key, steps + 1)
-        state = jax.vmap(sampler.init, out_axes=axes)(jax.random.split(key_init, chains), positions)
-        for step_key in step_keys:
-            keys = jax.random.split(step_key, chains)
-            state, _ = jax.vmap(sampler.step, (0, axes), (axes, 0))(keys, state)
-        return state.phase
-
-    compiled = jax.jit(advance)(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    with jax.disable_jit():
-        eager = advance(sampler, jax.random.key(1), jnp.zeros((chains, 2)))
-    differs = np.zeros(chains, bool)
-    for one, other in zip(compiled, eager, strict=True):
-        differs |= np.abs(np.asarray(one) - np.asarray(other)).max(1) > 2e-3
-    assert differs.mean() <= 5e-4  # a decision may fall on the other side of a rounding error
-
-
-@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"period": 0}, "a calibration period of 0"),

@@ -180,13 +180,6 @@ def test_resumed_equals_uninterrupted_on_a_pytree(gaussian, tmp_path, per_coordi
     jax.tree.map(np.testing.assert_array_equal, resumed.checkpoint.carry, whole.checkpoint.carry)
 
 
-@pytest.mark.parametrize("per_coordinate", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_compiled_equals_eager(gaussian, compiled_and_eager, per_coordinate):
-    sampler = ewsg.compose(gaussian, ewsg.Uniform(2), Thermostat(0.01, 10.0, 0.5, per_coordinate))
-    for one, other in zip(*compiled_and_eager(sampler), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
-
-
 def test_stability_limit(round_target):
     """λ = 40, A = 4: h²·40 + 8h = 4 at h = 0.2317; just below it chains stay, just above they run away."""
     limit = (np.sqrt(4.0**2 + 4 * 40) - 4.0) / 40

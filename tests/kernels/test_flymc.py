@@ -79,25 +79,6 @@ def test_resume_bit_for_bit(skewed, bound, tmp_path):
         np.testing.assert_array_equal(again.stats[name], values)
 
 
-def test_compiled_equals_eager(skewed):
-    def advance(sampler, key, positions):
-        key_init, *step_keys = jax.random.split(key, 3)
-        state = jax.vmap(sampler.init)(jax.random.split(key_init, len(positions)), positions)
-        for step_key in step_keys:
-            state, _ = jax.vmap(sampler.step)(jax.random.split(step_key, len(positions)), state)
-        return state
-
-    sampler = ewsg.compose(skewed, FlyMC(GaussianTaylorBound(), 0.8, resample=3, block_size=2))
-    positions = jnp.broadcast_to(START, (300, 2))
-    compiled = jax.jit(advance)(sampler, jax.random.key(1), positions)
-    with jax.disable_jit():
-        eager = advance(sampler, jax.random.key(1), positions)
-    same = np.all(indicators(compiled) == indicators(eager), axis=1)
-    same &= np.abs(compiled.phase.position - eager.phase.position).max(1) < 1e-3
-    assert np.mean(~same) <= 0.01
-    assert np.unique(compiled.phase.position[:, 0]).size > 100
-
-
 def test_the_block_size_does_not_change_the_chain(skewed):
     runs = []
     for block_size in (2, 256):
