@@ -1,6 +1,7 @@
 """How fast: ours, BlackJAX, the expert's plain `lax.scan`, NumPy, posteriors on torch, and C, on one core.
 
     python benchmarks/speed.py [--tasks A B ...] [--repeats 5] [--core 0] [--json FILE]
+    python benchmarks/speed.py --before COMMIT     our sides at that commit, beside ours now
 
 Every side is a process of its own, pinned to the same core before JAX is imported; the sides take turns, and each turn
 is one whole run after an untimed one that compiles. Seconds are the processor's, so that a busy machine disturbs less.
@@ -9,11 +10,14 @@ Ours is the whole of `ewsg.sample` less a run of one step: checks, fingerprint a
 
 import argparse
 import dataclasses
+import io
 import json
 import os
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 from pathlib import Path
 
@@ -25,6 +29,7 @@ TORCH = HERE / ".venv-torch" / "bin" / "python"
 OURS = ("ours", "closed form", "EWSG", "paired")
 ON_TORCH = ("posteriors", "torch")
 FLOOR = "matrix products"
+BEFORE = ", before"
 SIDES = ("c", FLOOR, *OURS, "plain scan", "plain steps", "blackjax", "numpy", *ON_TORCH)
 
 
@@ -89,15 +94,17 @@ def _seconds(run):
 class Worker:
     """A side in a process of its own."""
 
-    def __init__(self, side: str, name: str, core: int):
+    def __init__(self, side: str, name: str, core: int, checkout: Path):
         python = str(TORCH) if side in ON_TORCH else sys.executable
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        settings = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        settings |= {"PYTHONPATH": str(checkout), "EWSG_BENCH_CACHE": str(HERE / "build")}
+        program = checkout / "benchmarks" / "speed.py"
         self.process = subprocess.Popen(
-            [python, str(HERE / "speed.py"), "--worker", side, "--tasks", name, "--core", str(core)],
+            [python, str(program), "--worker", side.removesuffix(BEFORE), "--tasks", name, "--core", str(core)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | threads,
+            env=os.environ | settings,
         )
         self.setup = self._answer()["setup"]
 
@@ -122,14 +129,19 @@ class Worker:
         self.process.wait()
 
 
-def measure(name: str, repeats: int, core: int, only: list[str] | None = None) -> dict:
+def measure(name: str, repeats: int, core: int, only: list[str] | None = None, before: Path | None = None) -> dict:
     """All sides of one task, taking turns."""
     task = TASKS[name]
     chosen = [side for side in sides_of(task) if not only or side in only]
+    if before is not None:
+        ours = [side for side in chosen if side in OURS]
+        chosen = [label for side in ours for label in (side, side + BEFORE)]
     if not TORCH.exists() and set(ON_TORCH) & set(chosen):
         print(f"{name}: the sides on torch are skipped, no environment at {TORCH.parent.parent} (see torch_sides.py)")
         chosen = [side for side in chosen if side not in ON_TORCH]
-    workers = {side: Worker(side, name, core) for side in chosen}
+    workers = {
+        side: Worker(side, name, core, before if before and side.endswith(BEFORE) else HERE.parent) for side in chosen
+    }
     results = {side: [] for side in chosen}
     for repeat in range(repeats):
         for side, worker in workers.items():
@@ -163,7 +175,7 @@ def _judged(task: Task, results: dict[str, list[dict]]) -> dict:
 
 def _other(task: Task, side: str) -> bool:
     """Whether a side's result is meant to differ: bare products have none, chosen minibatches heat a Gaussian less."""
-    return side == FLOOR or (task.problem == "gaussian" and side in ("EWSG", "paired"))
+    return side == FLOOR or (task.problem == "gaussian" and side.removesuffix(BEFORE) in ("EWSG", "paired"))
 
 
 def show(results: list[dict]) -> None:
@@ -196,15 +208,30 @@ def main() -> None:
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--sides", nargs="+", choices=SIDES)
+    parser.add_argument("--before", metavar="COMMIT", help="compare our sides with those of another commit")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
         machine.stay_on([options.core])
         work(options.worker, options.tasks[0])
         return
+    with tempfile.TemporaryDirectory() as folder:
+        run(options, checked_out(options.before, Path(folder)) if options.before else None)
+
+
+def checked_out(commit: str, folder: Path) -> Path:
+    """The files of a commit in a folder of their own."""
+    archive = subprocess.run(["git", "-C", str(HERE.parent), "archive", commit], check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    return folder
+
+
+def run(options: argparse.Namespace, before: Path | None) -> None:
+    """Measures the tasks one after the other, and shows each as it is done."""
     results = []
     for name in options.tasks:
-        results.append(measure(name, options.repeats, options.core, options.sides))
+        results.append(measure(name, options.repeats, options.core, options.sides, before))
         show(results[-1:])
         if options.json:
             options.json.write_text(json.dumps(results, indent=1))
