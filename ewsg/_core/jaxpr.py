@@ -1,6 +1,7 @@
 """Looking into traced functions, in a way that does not depend on the version of JAX."""
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
@@ -13,3 +14,13 @@ def bodies(eqn: JaxprEqn) -> Iterator[Jaxpr]:
                 yield part.jaxpr
             elif isinstance(part, Jaxpr):
                 yield part
+
+
+def num_bytes(jaxpr: Jaxpr) -> int:
+    """Bytes of all intermediates of a function; every iteration of a `scan` counts, and one of a `while`."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        shapes = [cast(Any, var.aval) for var in eqn.outvars]
+        inner = sum(num_bytes(body) for body in bodies(eqn))
+        total += sum(shape.size * shape.dtype.itemsize for shape in shapes) + inner * eqn.params.get("length", 1)
+    return total

@@ -27,15 +27,14 @@ class DrawBuffer:
     def __init__(self, collector: AbstractCollector, carry: state.Carry, plan: Plan, earlier: Kept | None):
         row = loop.row_shapes(collector, carry)
         row_bytes = pytree.num_bytes(row)
+        num_draws = plan.num_draws
         memory.check(
-            row_bytes * plan.num_draws,
-            f"keeping {plan.num_draws:,} draws",
+            row_bytes * num_draws,
+            f"keeping {num_draws:,} draws",
             "raise thin=, or keep less of each draw with collect=",
         )
         self.draws_per_call = draws_per_call(row_bytes)
-        self._host = jax.tree.map(
-            lambda leaf: np.empty((leaf.shape[0], plan.num_draws, *leaf.shape[1:]), leaf.dtype), row
-        )
+        self._host = jax.tree.map(lambda leaf: np.empty((leaf.shape[0], num_draws, *leaf.shape[1:]), leaf.dtype), row)
         self._row = row
         self._filled = int(carry.draws)
         if self._filled:

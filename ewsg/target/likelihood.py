@@ -6,18 +6,16 @@ closed forms (`ewsg.models`) subclasses `AbstractLikelihood` and gives them.
 
 import abc
 from collections.abc import Callable
-from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Jaxpr
 from jaxtyping import Array, Float
 
 from .._core.compiler import stored
 from .._core.component import as_module
 from .._core.convolution import fast_here
-from .._core.jaxpr import bodies
+from .._core.jaxpr import num_bytes
 from .._core.types import Batch, Position
 
 _LARGE_MATRIX_ENTRIES = 4096
@@ -58,7 +56,7 @@ class AbstractLikelihood(eqx.Module):
 
         def size(count: int) -> int:
             batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((count, *leaf.shape[1:]), leaf.dtype), data)
-            return _bytes(jax.make_jaxpr(self.values)(params, batch).jaxpr)
+            return num_bytes(jax.make_jaxpr(self.values)(params, batch).jaxpr)
 
         return max(1, size(2) - size(1))
 
@@ -78,13 +76,3 @@ class PerDatum(AbstractLikelihood):
 def _in_order(gradient: Array) -> Array:
     """The gradient of a large matrix, in the order of its memory: that of x @ w is computed transposed."""
     return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE_MATRIX_ENTRIES else gradient
-
-
-def _bytes(jaxpr: Jaxpr) -> int:
-    """Bytes of all intermediates of a function; every iteration of a `scan` counts, and one of a `while`."""
-    total = 0
-    for eqn in jaxpr.eqns:
-        shapes = [cast(Any, var.aval) for var in eqn.outvars]
-        inner = sum(_bytes(body) for body in bodies(eqn))
-        total += sum(shape.size * shape.dtype.itemsize for shape in shapes) + inner * eqn.params.get("length", 1)
-    return total

@@ -97,9 +97,10 @@ def test_the_factor_gets_through_a_wrapper(estimator):
         return
     asked, target = reference(estimator, "BAOAB")[-1], potential(HERE)
     prepared = WRAPPED[estimator].prepare(target)[0]
-    none, much = (
-        prepared.estimate(asked.key, target, asked.kick._replace(factor=factor), asked.state)[0]
-        for factor in (0.0, 1e3)
+    (none, _, _), (much, _, info) = (
+        prepared.estimate(asked.key, target, asked.kick._replace(factor=factor), asked.state) for factor in (0.0, 1e3)
     )
     heeds = any(hasattr(part, "factor") for part in (prepared, prepared.inner))
+    if info.drag is not None and not np.any(info.drag):
+        return  # near the anchor all corrected forces are alike: no covariance, and no friction to scale
     assert (np.abs(much - none).max() > 0) == heeds
