@@ -47,7 +47,7 @@ class NUTS(AbstractFullKernel):
     """
 
     step_size: float
-    inverse_mass_matrix: Float[HostOrDevice, " d"] | Float[HostOrDevice, "d d"] | None = None
+    inverse_mass_matrix: Float[HostOrDevice, " d"] | Float[HostOrDevice, "d d"] | list | None = None
     max_depth: int = eqx.field(static=True, default=10, converter=plain)
     temperature: float = 1.0
     warmup_gradients: int = eqx.field(static=True, default=0, converter=plain)

@@ -4,20 +4,12 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from typing import Protocol
 
 from ..errors import InputError
+from .run import Run
 
 _SECONDS_BETWEEN_SAVES = 60.0
 _LEAST_RATIO_OF_RUNNING_TO_SAVING = 20
-
-
-class Savable(Protocol):
-    """A run."""
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes it to a file."""
-        ...
 
 
 class Autosave:
@@ -27,7 +19,7 @@ class Autosave:
         self._path = path
         self._due = time.perf_counter() + _SECONDS_BETWEEN_SAVES
 
-    def if_due(self, make_run: Callable[[], Savable]) -> None:
+    def if_due(self, make_run: Callable[[], Run]) -> None:
         """Saves every minute, and less often where saving would take more than a twentieth of the time."""
         began = time.perf_counter()
         if self._path is None or began < self._due:
@@ -36,7 +28,7 @@ class Autosave:
         now = time.perf_counter()
         self._due = now + max(_SECONDS_BETWEEN_SAVES, _LEAST_RATIO_OF_RUNNING_TO_SAVING * (now - began))
 
-    def save(self, run: Savable) -> None:
+    def save(self, run: Run) -> None:
         """Writes the run now."""
         if self._path is None:
             return

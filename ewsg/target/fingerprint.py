@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._core.types import Indices, Position
+from .._core.types import HostOrDevice, Indices, Position
 from ..errors import InputError
 from .density import densities, spaced
 from .target import Target
@@ -22,7 +22,7 @@ def probed_rows(target: Target) -> np.ndarray:
 
 
 def fingerprint(
-    target: Target, position: Position, values: tuple[np.ndarray, np.ndarray] | None = None
+    target: Target, position: Position, values: tuple[HostOrDevice, HostOrDevice] | None = None
 ) -> dict[str, Any]:
     """A digest of the data, and values of the densities at `position`, which is kept with it.
 

@@ -172,7 +172,7 @@ class _Search(NamedTuple):
 
 
 @jax.jit
-def _lbfgs(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> _Found:
+def _lbfgs(target: Target, start: Position, max_passes: Int[Array, ""] | int, tolerance: Scalar) -> _Found:
     """L-BFGS on V from `start`, until ∇V is small, only rounding errors are left to gain, or max_passes."""
     import optax
 

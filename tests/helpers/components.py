@@ -13,6 +13,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+import jaxtyping
+
 import ewsg
 from ewsg._core.component import registered
 from ewsg.errors import InputError, UnknownOption
@@ -91,7 +93,7 @@ def _takes(field: dataclasses.Field, role: type) -> bool:
 def _builds(cls: type, settings: dict[str, Any]) -> bool:
     try:
         cls(**settings)
-    except InputError:
+    except (InputError, jaxtyping.TypeCheckError):  # the second where annotations are checked
         return False
     return True
 
