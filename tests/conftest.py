@@ -63,7 +63,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test marked `needs_data(name, ...)` where one of these sets (of all sets, if none is named) is absent."""
+    """Skip a test marked `float32` in a run in float64.
+
+    And one marked `needs_data(name, ...)` where one of these sets (of all sets, if none is named) is absent.
+    """
+    if jax.config.jax_enable_x64 and item.get_closest_marker("float32"):
+        pytest.skip("about float32, and this run is in float64")
     for mark in item.iter_markers("needs_data"):
         absent = [name for name in mark.args or DATASETS if not is_present(name)]
         if absent:

@@ -130,6 +130,7 @@ def test_divergences_and_evaluated_gradients_are_counted():
     assert result.seconds > 0
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize(
     ("init", "settings", "message"),
     [

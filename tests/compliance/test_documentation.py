@@ -34,6 +34,7 @@ def modules_with_examples():
             yield pytest.param(name, marks=MARKS.get(name, []), id=name.removeprefix("ewsg."))
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("module", list(modules_with_examples()))
 def test_docstring_examples(module):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -93,6 +93,7 @@ def test_parameters_in_a_pytree(bent, centres, kind):
     np.testing.assert_allclose(parts["b"], whole[..., 1:], atol=1e-4)
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize(
     ("build", "words"),
     [

@@ -121,13 +121,15 @@ def test_sequential_kick_keeps_the_thermal_law(target, q, factor, monkeypatch):
     Beyond, A takes all of the momentum's part along v, and nothing else.
     """
     forces = each_force(target)
-    h = 2 * np.sqrt(q * T) / np.linalg.norm(forces[0] - forces[1])
+    h = float(2 * np.sqrt(q * T) / np.linalg.norm(forces[0] - forces[1]))
     v = h * (forces[0] - forces[1]) / 2
     unravel = jax.flatten_util.ravel_pytree(POSITION)[1]
     estimator = Paired(1, "sequential", factor=None if factor == 1 else factor)
 
     def kicked(r):
-        kick = the_kick(unravel(jnp.asarray(r, jnp.float32)), h)._replace(factor=0.123)  # the integrator's has no say
+        kick = the_kick(unravel(jnp.asarray(r, jnp.result_type(float))), h)._replace(
+            factor=0.123
+        )  # the integrator's has no say
         return r + h * flat(estimate_for(estimator, target, (0, 1), kick, monkeypatch)[0])
 
     constant = kicked(np.zeros(3))

@@ -132,6 +132,7 @@ def test_bad_settings_are_refused(build, message):
         build()
 
 
+@pytest.mark.float32
 def test_what_does_not_fit_the_target_is_refused(skewed):
     for kernel in (RandomWalk(jnp.ones(3)), NUTS(0.1, jnp.ones(3))):
         with pytest.raises(InputError, match="there are 2 parameters"):

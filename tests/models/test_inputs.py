@@ -9,6 +9,7 @@ from ewsg import models
 from ewsg.errors import InputError
 
 
+@pytest.mark.float32
 def test_whole_number_features_become_real():
     target = models.logistic(np.array([[1, 2], [3, 4]]), [True, False])
     np.testing.assert_array_equal(target.data.arrays, np.array([[1, 2], [-3, -4]], np.float32))
@@ -34,6 +35,7 @@ def test_softmax_counts_the_classes():
 ROWS = [[1.0, 2.0], [3.0, 4.0]]
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [

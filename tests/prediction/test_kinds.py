@@ -166,6 +166,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("case", REFUSED)
 def test_anything_else_is_one_sentence(case):
     function, options, message = REFUSED[case]
@@ -174,6 +175,7 @@ def test_anything_else_is_one_sentence(case):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize(
     ("draws", "inputs", "message"),
     [

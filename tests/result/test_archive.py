@@ -167,6 +167,7 @@ def test_damaged_files_are_not_resumed_or_go_on(whole, tmp_path):
     assert 0 < resumed < 250
 
 
+@pytest.mark.float32
 def test_runs_of_another_precision_are_loaded_and_not_resumed(whole, tmp_path):
     """64-bit parameters in a process without them: numbers are read as they are, chains cannot go on."""
     target, content = whole

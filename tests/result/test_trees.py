@@ -142,6 +142,7 @@ def moments(mean):
     return MomentsSummary(mean, jax.tree.map(lambda array: array + 10, mean))
 
 
+@pytest.mark.float32
 def test_an_example_that_does_not_fit_is_refused(run, tmp_path):
     draws = collections.OrderedDict(b=leaf(1), a=leaf(2))
     make(run, draws).save(tmp_path / "run.npz")

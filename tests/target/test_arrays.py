@@ -154,6 +154,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_change_on_its_way_is_refused_in_one_sentence(name):
     data, sentence = REFUSED[name]
@@ -181,6 +182,7 @@ ACCEPTED = {
 }
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_numbers_of_every_kind_are_taken(name):
     data, values, dtype = ACCEPTED[name]
@@ -189,6 +191,7 @@ def test_numbers_of_every_kind_are_taken(name):
     np.testing.assert_array_equal(found.astype(np.float64), np.asarray(values, np.float64))
 
 
+@pytest.mark.float32
 def test_blocks_do_not_show(monkeypatch):
     rows = np.random.default_rng(0).normal(size=(1000, 3))
     rows[777, 1] = np.nan

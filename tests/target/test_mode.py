@@ -117,6 +117,7 @@ def test_curvature_is_the_hessian(linear, logistic):
     np.testing.assert_array_equal(found, found.T)
 
 
+@pytest.mark.float32
 @pytest.mark.parametrize(
     ("init", "options", "words"),
     [
