@@ -113,4 +113,4 @@ def _checked_densities(target: Target, positions: Position) -> tuple[np.ndarray,
                 f"the initial potential is not finite: {name} is {float(values[bad[0]])} where chain {bad[0]} starts: "
                 "start from a point of positive density (see init=)"
             )
-    return prior[0], each[0, : probed.size]
+    return np.asarray(prior[0]), each[0, : probed.size]
