@@ -39,6 +39,7 @@ def test_default_thinning_bounds_what_is_kept():
         assert plan.num_draws == pytest.approx(kept, rel=0.01)
 
 
+@pytest.mark.untyped
 def test_default_thinning_knows_what_a_draw_of_all_chains_takes(gaussian, monkeypatch):
     """Two chains of two float32 are 16 bytes: 20 draws fit into 320 bytes, 10 of float64."""
     monkeypatch.setattr(plans, "_DEFAULT_DRAW_BYTES", 320)
