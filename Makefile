@@ -47,10 +47,10 @@ test-x64: $(VENV)/.installed  ## run the quick tests in float64
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
 
-slow-list: $(VENV)/.installed  ## measure every test, and list those of more than 2 CPU seconds in tests/slow.txt
+slow-list: $(VENV)/.installed  ## measure every test, and list those of more than 1 CPU second in tests/slow.txt
 	rm -f build/cpu.txt && mkdir -p build
 	$(PYTEST) --measure $(abspath build/cpu.txt)
-	awk '$$1 > 2 { sub(/^[^ ]+ /, ""); print }' build/cpu.txt | LC_ALL=C sort > tests/slow.txt
+	awk '$$1 > 1 { sub(/^[^ ]+ /, ""); print }' build/cpu.txt | LC_ALL=C sort > tests/slow.txt
 
 test-slow: $(VENV)/.installed  ## run only what `make test` leaves out of `make test-all`
 	$(PYTEST) -m slow
