@@ -4,6 +4,7 @@ __version__: str
 
 from . import (
     collect as collect,
+    coordinates as coordinates,
     datasets as datasets,
     diagnostics as diagnostics,
     errors as errors,
@@ -44,6 +45,7 @@ from .integrators import (
     Preconditioned as Preconditioned,
     Thermostat as Thermostat,
     Underdamped as Underdamped,
+    Walled as Walled,
 )
 from .kernels import (
     NUTS as NUTS,

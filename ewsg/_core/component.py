@@ -21,7 +21,7 @@ _DESCRIBED_ENTRIES = 10_000
 _DESCRIBED_DEPTH = 50
 _DESCRIBED_BITS = 1_024
 _PACKAGE = __name__.partition(".")[0]
-_ROOMS = ("collect", "estimators", "integrators", "kernels", "prediction", "schedules")
+_ROOMS = ("collect", "coordinates", "estimators", "integrators", "kernels", "prediction", "schedules")
 _REGISTRY: dict[str, type["Component"]] = {}
 
 Role = TypeVar("Role", bound="Component")
