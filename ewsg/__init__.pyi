@@ -33,6 +33,7 @@ from .estimators import (
     CovarianceFriction as CovarianceFriction,
     Exponential as Exponential,
     Full as Full,
+    Leverage as Leverage,
     Paired as Paired,
     Reshuffled as Reshuffled,
     Uniform as Uniform,

@@ -13,7 +13,7 @@ from .. import modules
 from .._core import pytree
 from .._core.compiler import times_one
 from .._core.component import as_module
-from .._core.types import Batch, Indices, Position
+from .._core.types import Batch, Indices, Key, Position
 from ..errors import InputError, first_line
 from .coordinates import AbstractCoordinates, CoordinateLikelihood, CoordinatePrior
 from .data import Dataset
@@ -103,6 +103,10 @@ class Target(eqx.Module):
     def num_data(self) -> int:
         """n."""
         return self.data.size
+
+    def draw(self, key: Key, count: int, replace: bool) -> Indices:
+        """The row numbers of a minibatch: uniform, independent or distinct, unless the data have a law of their own."""
+        return self.data.draw(key, count, replace)
 
     def take(self, indices: Indices) -> Batch:
         """The data at `indices`, gathered row by row."""
