@@ -53,6 +53,8 @@ from .kernels import (
     FlyMC as FlyMC,
     RandomWalk as RandomWalk,
 )
+from .planning.plan import Plan as Plan
+from .planning.sampling import plan as plan
 from .result.run import Run as Run
 from .result.storage import load as load
 from .sampler import (

@@ -75,6 +75,9 @@ class ControlVariate(AbstractCorrection):
     def init(self, key: Key, target: Target, position: Position) -> Any:
         return self.inner.init(key, self._anchored(target, position), position)
 
+    def seen(self, target: Target, position: Position) -> Target:
+        return self.inner.seen(self._anchored(target, position), position)
+
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         force, state, info = self.inner.estimate(key, self._anchored(target, kick.position), kick, state)
         return force, state, info._replace(cost=doubled(info.cost))
