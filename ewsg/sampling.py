@@ -206,8 +206,10 @@ def resume(
     settings = old.settings
     if GOAL in settings and num_steps is None and data_passes is None:
         check_same_target(old.fingerprint, target)
-        goal = _goal_to_go_on(old, accuracy)
-        return continue_planned(old, target, goal, collect=collect, progress=progress, save_to=save_to, devices=devices)
+        goal = _goal_to_go_on(old.run, accuracy)
+        return continue_planned(
+            old.run, target, goal, collect=collect, progress=progress, save_to=save_to, devices=devices
+        )
     _refuse_given("a run that was not planned, or with a length", accuracy=accuracy)
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
     chosen = given_estimator or rebuild(settings["estimator"], "estimator")

@@ -63,6 +63,13 @@ class Ground:
         plain = _with_pairs(_estimator(setting.kind, self.rule, self.points), pairs)
         return Method(plain, move, self.coordinates), prepared
 
+    def second_order_unprepared(self) -> AbstractEstimator:
+        """The second order without its sums, which do not change the noise."""
+        d = self.dimension
+        nothing = np.zeros(d, self.points.dtype)
+        estimator = _estimator(SECOND, self.rule, self.points)
+        return dataclasses.replace(estimator, slope=nothing, curvature=np.zeros((d, d), self.points.dtype))
+
     def with_second_order(self) -> "Ground":
         """The same, with a control variate of second order: 2 d passes over the data."""
         estimator, cost = _estimator(SECOND, self.rule, self.points).prepare(self.within)

@@ -60,7 +60,7 @@ def describe_plan(planner: Planner, driven: Driven) -> dict[str, tuple[Any, str]
     searched = planner.mode.cost.datum_gradients / n
     pilots = ", ".join("+".join(pilot.objections) or "accepted" for pilot in planner.history)
     return {
-        "mode": (float(planner.mode.distance), f"sd from the mode, after {searched:.3g} passes over the data"),
+        "mode": (float(planner.mode.distance or 0.0), f"sd from the mode, after {searched:.3g} passes over the data"),
         "coordinates": (f"{d} × {d}", "from mean and covariance of the first pilot's draws"),
         "estimator": (setting.kind, _KINDS[setting.kind]),
         "noise": (float(noise.mean) if noise else 0.0, "of one datum's force, per coordinate, at 32 of those draws"),

@@ -138,7 +138,7 @@ class Planner:
                 f"{found.num_flat} directions of the parameters are informed by neither data nor prior: give a proper "
                 "prior (prior_scale=), or leave out columns that are sums of others"
             )
-        if found.num_negative or not found.distance < 1:
+        if found.num_negative or found.distance is None or not found.distance < 1:
             raise NoPlan(
                 "the posterior has no mode that the search could find (several modes, none, or a density without "
                 "bound, as of separated classes under a flat prior)"
@@ -161,11 +161,11 @@ class Planner:
             choices.append(first)
         best = min(choices, key=lambda choice: choice.price)
         prepare = 2 * d * n
-        affordable = hasattr(
-            ground, "second_order_without_curvature"
-        ) and prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best)
+        affordable = hasattr(ground, "second_order_unprepared") and prepare < _SECOND_ORDER_SHARE * self._cost_to_come(
+            best
+        )
         if affordable:
-            noise, drawn = measure(ground.within, ground.second_order_without_curvature(), points, self.key())
+            noise, drawn = measure(ground.within, ground.second_order_unprepared(), points, self.key())
             self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
             self.noises[rule.SECOND] = noise
             second = rule.minibatches(rule.SECOND, noise, ground.rule, n, self.accuracy, prepare, self._left())

@@ -76,4 +76,5 @@ class Verdict:
     @staticmethod
     def of(saved: dict[str, Any]) -> "Verdict":
         """The verdict that `to_json` put down."""
-        return Verdict(**saved | {"objections": tuple(saved["objections"])})
+        numbers = {name: value for name, value in saved.items() if name != "objections"}
+        return Verdict(**numbers, objections=tuple(saved["objections"]))
