@@ -1,7 +1,7 @@
-"""Networks as targets: Equinox and Flax NNX modules, their parameters as a flat dict, and the losses they are given.
+"""Networks as targets: Equinox and Flax NNX modules, their parameters as a flat dict, and their losses.
 
-A position is {"layers.0.weight": array, ...}: names that summaries show and files keep. Flax is never imported here; a
-module of its kind can only exist once the user has done so.
+A position is {"layers.0.weight": array, ...}: names that summaries show and files keep. Flax is not imported here: a
+Flax module can only exist once the user has imported Flax.
 """
 
 import functools
@@ -35,7 +35,7 @@ def standard_normal(params: Position) -> Float[Array, ""]:
 
 
 def parameters(module: Any) -> dict[str, Array]:
-    """The floating-point arrays of a module by name: the sampled parameters, and a possible start of a chain.
+    """The floating-point arrays of a module by name: the sampled parameters, and a possible starting point of a chain.
 
     Args:
         module: an Equinox module (all its floating-point arrays), or a Flax NNX module (its `nnx.Param`s).
@@ -64,9 +64,9 @@ def restore(module: Any, params: Position) -> Any:
 
 
 def function_of(module: Any) -> Callable[[Position, Any], Any]:
-    """(params, input) -> output for one input, without a batch axis, whatever the library of the module.
+    """(params, input) -> output for one input, without a batch axis, whichever library the module comes from.
 
-    An NNX module is called with a batch of one, which its layers expect, and the batch axis is taken away again.
+    An NNX module is called with a batch of one, which its layers expect, and the batch axis is removed again.
     """
     restored = _restoring(module)
     if _nnx(module) is None:
@@ -120,7 +120,7 @@ def is_nnx(value: Any) -> bool:
 
 
 def _nnx(module: Any) -> Any:
-    """flax.nnx if the module is one of its kind, else None."""
+    """flax.nnx if the module is one of its modules, else None."""
     nnx = sys.modules.get("flax.nnx")
     return nnx if nnx is not None and isinstance(module, nnx.Module) else None
 
@@ -136,7 +136,7 @@ def _nnx_parts(nnx: Any, module: Any) -> tuple[Any, dict[tuple, Any], Any]:
 
 
 def _restoring(module: Any) -> Callable[[Position], Any]:
-    """params -> module: the module's other parts are kept, its own parameters replaced."""
+    """params -> module: the given module with its parameters replaced."""
     names = parameters(module).keys()
 
     def checked(params: Any) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
 
 
 def _check_sum(target: Target, bound: AbstractBound, statistics: Any, points: Position, eps: float) -> None:
-    """Raise InputError if the sum changes from point to point by another amount than its terms."""
+    """Raise InputError unless the sum changes from point to point by as much as its terms."""
     sums, changes, sizes = (np.asarray(part, np.float64) for part in _totals(target, bound, statistics, points))
     found, expected = sums - sums[0], changes.sum(1)
     error = np.abs(found - expected)
