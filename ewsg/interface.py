@@ -75,7 +75,7 @@ class Cost(NamedTuple):
 
 
 class EstimateInfo(NamedTuple):
-    """The report of an estimate: the data it used, its cost, and scalars by name for `run.stats`.
+    """The report of an estimate: the data it chose, its cost, and scalars by name for `run.stats`.
 
     `drag` is the part of the force that is friction, left out where only the potential's force counts.
     """

@@ -31,10 +31,10 @@ PYTHONS = {
     "newest": ("python3.13", "python3.12", "python3.14"),
 }
 HELD = (
-    "fastprogress<1.1",  # newer ones bring a web server along
+    "fastprogress<1.1",  # newer ones require a web server
     "pyparsing<3.3",  # with newer ones, old releases of Matplotlib warn on import: an error in the tests
 )
-"""What old releases need, though they do not say so: for the oldest world."""
+"""Requirements that old releases do not declare, for the oldest world."""
 
 
 def interpreter(world: str) -> str | None:
@@ -43,7 +43,7 @@ def interpreter(world: str) -> str | None:
 
 
 def _places(name: str) -> Iterator[str]:
-    """Where an interpreter may be: on the path, or among pyenv's, whose entry on the path may be an empty promise."""
+    """Where an interpreter may be: on the path, or among pyenv's, whose entry on the path may be a dead shim."""
     if found := shutil.which(name):
         yield found
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"

@@ -105,7 +105,7 @@ def _row(repeats: Repeats) -> dict[str, Any]:
 def _scalings(rows: list[dict[str, Any]]) -> list[Claim]:
     """One claim per method: its printed step gives the log likelihood of Table 1 in sum units, or else in mean units.
 
-    The paper does not say which it means, and at most one can: each reading is not a claim of its own.
+    The paper does not say which it means, and it can mean at most one, so that the two readings are one claim.
     """
     readings: dict[str, list[dict[str, Any]]] = {}
     for row in (row for row in rows if row["preparation"] == "unit rows"):

@@ -21,7 +21,7 @@ _READINGS: dict[str, dict[str, Any]] = {
     "all chains averaged": {"marker": "o", "markerfacecolor": "white"},
     "paper": {"marker": "+", "markersize": 9},
 }
-"""Markers of the errors in the legend; in the figure they are the method's."""
+"""Markers of the errors in the legend; in the figure they have the method's colour."""
 _SCORES = ("error", "log_likelihood", "calibration_error", "brier", "single_error")
 RULE = (
     "the printed ones, in mean units, times step_factor; SGLD's, 1e-7 and 2e-8 for the sum over the 60,000 training "
@@ -131,7 +131,7 @@ def _published(printed: Mapping[str, float], near: float, rows: dict[str, Any]) 
 
 
 def _too_early(claim: Claim, epochs: float) -> Claim:
-    """A claim about the end of a chain, when ours is at its start: whatever we found does not decide it."""
+    """A claim about the end of a chain when ours has only begun: undecided, whatever we found."""
     found = f"{claim.ours} after {epochs:g} of {PRINTED_EPOCHS} epochs"
     return claim._replace(ours=found, holds="undecided")
 
