@@ -1,1 +1,1 @@
-"""The reproduction lab: experiments, accuracy benchmark, demonstration, figures. Imported only by `cli`."""
+"""The reproduction lab: experiments, accuracy benchmark, demonstration, figures. Only `cli` opens its door."""

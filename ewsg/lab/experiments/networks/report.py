@@ -21,7 +21,7 @@ _READINGS: dict[str, dict[str, Any]] = {
     "all chains averaged": {"marker": "o", "markerfacecolor": "white"},
     "paper": {"marker": "+", "markersize": 9},
 }
-"""Markers of the errors in the legend; in the figure they have the method's colour."""
+"""Markers of the errors in the legend; in the figure each method has its own."""
 _SCORES = ("error", "log_likelihood", "calibration_error", "brier", "single_error")
 RULE = (
     "the printed ones, in mean units, times step_factor; SGLD's, 1e-7 and 2e-8 for the sum over the 60,000 training "
