@@ -108,8 +108,8 @@ def check_module(module: Any) -> None:
         )
     if not callable(module):
         raise InputError(f"{type(module).__name__} cannot be called: give it a __call__ of one input")
-    refuse = _refuse_equinox if nnx is None else _refuse_nnx
-    refuse(module)
+    check = _check_equinox if nnx is None else _check_nnx
+    check(module)
     if not parameters(module):
         raise InputError(f"{type(module).__name__} has no parameters: there is nothing to sample")
 
@@ -168,7 +168,7 @@ def _restoring(module: Any) -> Callable[[Position], Any]:
     return combined
 
 
-def _refuse_equinox(module: Any) -> None:
+def _check_equinox(module: Any) -> None:
     special = (eqx.nn.BatchNorm, eqx.nn.StateIndex, eqx.nn.Dropout)
     for part in jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, special)):
         if isinstance(part, eqx.nn.BatchNorm | eqx.nn.StateIndex):
@@ -177,7 +177,7 @@ def _refuse_equinox(module: Any) -> None:
             raise _has_dropout("eqx.nn.inference_mode(module)")
 
 
-def _refuse_nnx(module: Any) -> None:
+def _check_nnx(module: Any) -> None:
     from flax import nnx
 
     silent = []

@@ -1,7 +1,7 @@
 """The worlds in which the tests run: the interpreter of each, and the exact version of every package in it.
 
     python tools/worlds.py python newest    where the world's interpreter is
-    python tools/worlds.py pin oldest       resolve the world anew and write its constraints file
+    python tools/worlds.py pin oldest       resolve the world again and write its constraints file
 
 `oldest` has every direct dependency at its lower bound in pyproject.toml; `default` and `newest` have what pip chooses
 under Python 3.11 and under the newest Python.
@@ -67,7 +67,7 @@ def lower_bounds() -> list[str]:
 
 
 def resolve(world: str, python: str) -> list[str]:
-    """What pip would install for development, without installing it."""
+    """The packages that pip would install for development, without installing them."""
     limits = [*lower_bounds(), *HELD] if world == "oldest" else []
     with tempfile.TemporaryDirectory() as scratch:
         constraints, report = Path(scratch) / "limits.txt", Path(scratch) / "report.json"

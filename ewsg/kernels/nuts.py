@@ -194,7 +194,7 @@ def _check_mass(matrix: Any) -> None:
 
 
 def _widened(position: Position) -> Position:
-    """In the widest floating-point type that is enabled, which BlackJAX's NUTS needs."""
+    """The position in the widest floating-point type that is enabled, which BlackJAX's NUTS needs."""
     return jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), position)
 
 

@@ -42,7 +42,7 @@ def cast(owner: str, name: str, array: np.ndarray, dtype: np.typing.DTypeLike) -
     return arrays.to_device(arrays.own(f"{owner}: {name}", arrays.Numbers(array, False), dtype))
 
 
-def refuse(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.ndarray, rule: str) -> None:
+def raise_if(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.ndarray, rule: str) -> None:
     """Raise, with the first offender and its row, if any value breaks the rule."""
     if np.any(is_bad):
         row = int(np.argmax(is_bad))

@@ -85,7 +85,7 @@ class Predictive(AbstractCollector):
         return reading(self.function, self.kind, self.noise).of(position, first)
 
     def _outputs(self, read: Reading, position: Position) -> Float[Array, "n k"]:
-        """In at least float32, which averages over many draws need."""
+        """The outputs for all inputs, in at least float32, which averages over many draws need."""
         one = functools.partial(fast_here(read), position)
         return pytree.widened(jax.lax.map(one, self.inputs, batch_size=self.block))
 

@@ -160,13 +160,13 @@ def _claims(work: Work, found: dict[str, Any]) -> list[Claim]:
             decide(error[FLYMC], low=1.0),
         ),
         Claim(
-            "not in the paper: FlyMC is slow also when it starts at the mode (autocorrelation above 0.3)",
+            "not in the paper: FlyMC is slow even when it starts at the mode (autocorrelation above 0.3)",
             "-",
             f"{mode}; error of the mean {error[FLYMC_AT_MODE]} sd",
             decide(mode, low=0.3),
         ),
         Claim(
-            "not in the paper: FlyMC is slow also with a bound by datum (autocorrelation above 0.3)",
+            "not in the paper: FlyMC is slow even with a bound by datum (autocorrelation above 0.3)",
             "-",
             f"{tight}; error of the mean {error[FLYMC_TIGHT]} sd",
             decide(tight, low=0.3),

@@ -81,7 +81,7 @@ def outcome(work: Work, numbers: dict[str, Any], tuning: dict[str, Any]) -> Outc
         reading=[
             "Preprocessing is not given: class 2 against the rest, no intercept, ten continuous columns standardised, "
             "then every row scaled to length 1; other preparations are compared at the printed steps.",
-            "The text has prior covariance 10 I, the printed potential 5‖θ‖² is precision 10: the potential is used.",
+            "The text has prior covariance 10 I, the printed potential 5‖θ‖² precision 10: the potential is used.",
             "Accuracy is that of the averaged prediction of all chains of a repeat, log likelihood the mean over "
             "single samples.",
             "FlyMC's data pass is read as n/50 iterations, counting only the data whose state is resampled; its true "

@@ -181,7 +181,7 @@ def _reading(work: Work) -> list[str]:
     whole = work["runs"] > 1
     return [
         "Step sizes and frictions are in mean units (for the mean of the gradients, at temperature T/n), in which the "
-        "printed ones are stable; SGLD's printed step only moves the chain as one for the sum.",
+        "printed ones are stable; SGLD's printed step moves the chain only if it is for the sum.",
         f"{work['epochs']} epochs are {work['epochs']} n datum gradients per chain, n the training images: SGLD, "
         f"pSGLD, SGHMC and CP-SGHMC take {work['batch']} per step; EWSG (M = 1: two minibatches) and paired (whose "
         "directional derivatives come on top) take twice as many per step and half as many steps.",
@@ -194,7 +194,7 @@ def _reading(work: Work) -> list[str]:
         + ". The row of all chains averages over every chain of a run.",
         "Convolutions keep the size of the image (zeros around it), so that 7 × 7 × 64 numbers reach the fully "
         "connected layers.",
-        "Temperatures are compared with each other but methods only at equal temperature.",
+        "Temperatures are compared with each other, but methods only at equal temperature.",
     ]
 
 
