@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from ._core.types import Position
 from .errors import InputError, first_line
 
-_WHY = "the posterior is a sum over data in which each datum has a term of its own"
+_WHY = "the log posterior is a sum over data in which each datum has a term of its own"
 
 
 def cross_entropy(logits: Float[Array, " k"], label: Int[Array, ""]) -> Float[Array, ""]:
