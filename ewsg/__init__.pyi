@@ -5,6 +5,7 @@ __version__: str
 
 from . import (
     collect as collect,
+    coordinates as coordinates,
     datasets as datasets,
     diagnostics as diagnostics,
     errors as errors,

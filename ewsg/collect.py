@@ -14,6 +14,7 @@ from ._core.accumulate import Compensated
 from ._core.component import Component
 from ._core.types import Position
 from .errors import InputError, first_line, shown
+from .target.coordinates import AbstractCoordinates
 
 
 class AbstractCollector(Component):
@@ -52,6 +53,25 @@ class Draws(AbstractCollector):
 
     def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
         return summary
+
+
+class InCoordinates(AbstractCollector):
+    """What another collector keeps of θ = c + L z, of chains that run in z."""
+
+    inner: AbstractCollector
+    coordinates: AbstractCoordinates
+
+    def row(self, position: Position) -> Any:
+        return self.inner.row(self.coordinates.place(position))
+
+    def init(self, position: Position) -> Any:
+        return self.inner.init(self.coordinates.place(position))
+
+    def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
+        return self.inner.update(summary, self.coordinates.place(position), count)
+
+    def result(self, summary: Any, count: Int[Array, ""]) -> Any:
+        return self.inner.result(summary, count)
 
 
 class MomentsSummary(NamedTuple):

@@ -18,6 +18,7 @@ from .integrators import AbstractIntegrator
 from .integrators.base import PhasePoint
 from .interface import Cost, StepInfo
 from .schedules import check_schedule
+from .target.coordinates import AbstractCoordinates
 from .target.target import Target
 
 
@@ -144,10 +145,11 @@ class Sampler(AbstractSampler):
 
 
 class Method(NamedTuple):
-    """An estimator and an integrator: `ewsg.sample(target, method, ...)` takes it in their place."""
+    """An estimator, an integrator and, if any, coordinates: `ewsg.sample(target, method)` takes it in their place."""
 
     estimator: AbstractEstimator
     integrator: AbstractIntegrator
+    coordinates: AbstractCoordinates | None = None
 
 
 class AbstractKernel(Component):
@@ -159,7 +161,10 @@ class AbstractKernel(Component):
 
 
 def compose(
-    target: Target, estimator: AbstractEstimator | AbstractKernel, integrator: AbstractIntegrator | None = None
+    target: Target,
+    estimator: AbstractEstimator | AbstractKernel,
+    integrator: AbstractIntegrator | None = None,
+    coordinates: AbstractCoordinates | None = None,
 ) -> AbstractSampler:
     """The sampler that `ewsg.sample` runs, for a loop of your own.
 
@@ -167,8 +172,10 @@ def compose(
         target: the posterior.
         estimator: which data (`ewsg.estimators`); or a whole method, which takes no integrator.
         integrator: how to move (`ewsg.integrators`); settings in mean units are translated here.
+        coordinates: z with θ = c + L z (`ewsg.coordinates`); the sampler's positions are then z, one vector.
     """
     check_parts(target, estimator, integrator)
+    target = target if coordinates is None else target.in_coordinates(coordinates)
     if isinstance(estimator, AbstractKernel):
         return estimator.bind(target)
     assert integrator is not None

@@ -1,44 +1,33 @@
 """`ewsg.sample` and `ewsg.resume`: check all arguments, start or restore the chains, drive them to their end."""
 
-import dataclasses
-import functools
-import importlib.metadata
 import inspect
 import os
-import platform
-import time
 from collections.abc import Callable
 from typing import Any
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 
-from . import _random
 from ._core import process, pytree
 from ._core.component import check_count, check_positive, check_same, describe, rebuild
 from ._core.types import Position
-from ._engine import interrupt, loop, placement, start as _start
+from ._engine import placement, start as _start
 from ._engine.draws import Kept
-from ._engine.driver import Driver, Snapshot
 from ._engine.plan import Plan, check_length, check_plan, check_total, count_steps, make_plan
-from ._engine.state import HOT, Checkpoint, Limits
+from ._engine.state import Checkpoint
 from ._random.streams import chain_keys
-from .collect import AbstractCollector, as_collector, check_collector
-from .errors import InputError, first_line, unknown
+from .collect import AbstractCollector, InCoordinates, as_collector, check_collector
+from .errors import InputError, shown, unknown
 from .estimators import AbstractEstimator
 from .integrators import AbstractIntegrator
 from .recipes import Method
 from .result import storage
-from .result.autosave import Autosave
-from .result.cost import RunCost
-from .result.failure import likely_cause
 from .result.run import Run
-from .sampler import AbstractKernel, AbstractSampler, check_parts, compose
-from .target.fingerprint import check_same_target, fingerprint
+from .running import Chains, begin, complete
+from .sampler import AbstractKernel, check_parts, compose
+from .target.coordinates import AbstractCoordinates
+from .target.fingerprint import check_same_target
 from .target.target import Target
-
-_PROBE_STEPS = 10
-_RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 
 
 def sample(
@@ -46,6 +35,7 @@ def sample(
     estimator: AbstractEstimator | AbstractKernel | Method,
     integrator: AbstractIntegrator | None = None,
     *,
+    coordinates: AbstractCoordinates | None = None,
     init: Position | Callable[[jax.Array], Position] | None = None,
     num_chains: int = 4,
     num_steps: int | None = None,
@@ -68,6 +58,7 @@ def sample(
         estimator: which data a step uses (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
             which needs no integrator.
         integrator: how a step moves (`ewsg.Underdamped`, ...).
+        coordinates: z, in which the chains run, with θ = c + L z (`ewsg.coordinates`); draws come back as θ.
         init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain.
         num_chains: chains, run together.
         num_steps: steps per chain; 2,000 when neither this nor `data_passes` is given.
@@ -92,7 +83,7 @@ def sample(
         A `Run`. Ctrl-C stops early and returns the draws so far, with `run.interrupted` set.
     """
     _check_options(sample, unknown_options)
-    estimator, integrator = _parts(estimator, integrator)
+    estimator, integrator, coordinates = _parts(estimator, integrator, coordinates)
     process.check()
     check_parts(target, estimator, integrator)
     check_length(num_steps, data_passes)
@@ -106,43 +97,22 @@ def sample(
         storage.check_writable(save_to)
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
-    positions, first, densities = _start.starting_points(target, init, key, num_chains)
-    check_collector(collector, first)
+    at = _start.starting_points(target, init, key, num_chains)
+    check_collector(collector, at.first)
+    _check_coordinates(coordinates, at.first)
 
-    sampler = compose(target, estimator, integrator)
-    draw_bytes = num_chains * pytree.num_bytes(jax.eval_shape(collector.row, first))
+    sampler = compose(target, estimator, integrator, coordinates)
+    draw_bytes = num_chains * pytree.num_bytes(jax.eval_shape(collector.row, at.first))
     plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
-    sampler.check(positions)
     settings = {
         "estimator": describe(estimator),
         "integrator": describe(integrator),
         "integrator_in_sum_units": describe(getattr(sampler, "integrator", None)),
-        "temperature": float(sampler.temperature),
         "collect": describe(collector),
-        "num_chains": num_chains,
-        "num_data": target.num_data,
-        "dimension": pytree.size(first),
         "seed": "key" if isinstance(seed, jax.Array) else int(seed),
-        "rng": _random.generator_of(key),
-        "divergence_limit": float(divergence_limit),
-        "versions": _versions(),
     }
-    clock = time.perf_counter()
-    try:
-        shapes = jax.eval_shape(loop.start, sampler, collector, key, positions)
-    except InputError:
-        raise
-    except Exception as error:  # in a component of the user's own, or a function among the settings
-        raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
-    _start.check_chains(shapes, num_chains)
-    carry, keys = jax.block_until_ready(loop.start(sampler, collector, key, positions))
-    cost = RunCost(compile_seconds=time.perf_counter() - clock)
-    checkpoint = Checkpoint(carry, keys, _limits(sampler, divergence_limit, positions, plan))
-    driver = Driver(sampler, collector, plan, checkpoint, devices=devices)
-    make_run = functools.partial(
-        Run.of, sampler=sampler, settings=settings, fingerprint=fingerprint(target, first, densities), earlier=cost
-    )
-    return _complete(driver, make_run, sampler, progress, save_to)
+    chains = begin(target, sampler, collector, coordinates, at, key, settings, divergence_limit, plan, devices)
+    return complete(chains, plan, progress, save_to)
 
 
 def resume(
@@ -153,6 +123,7 @@ def resume(
     data_passes: float | None = None,
     estimator: AbstractEstimator | AbstractKernel | Method | None = None,
     integrator: AbstractIntegrator | None = None,
+    coordinates: AbstractCoordinates | None = None,
     collect: AbstractCollector | Callable[[Position], Any] | None = None,
     like: Position | None = None,
     progress: bool | None = None,
@@ -171,6 +142,7 @@ def resume(
         estimator: needed only when the saved one has a Python function among its settings, or a class of your own;
             with the same settings.
         integrator: likewise.
+        coordinates: likewise.
         collect: likewise.
         like: an example of the parameters, needed when they are not nested dicts, lists and tuples.
         progress: as in `sample`.
@@ -179,7 +151,9 @@ def resume(
         **unknown_options: refused, with the nearest option suggested.
     """
     _check_options(resume, unknown_options)
-    given_estimator, given_integrator = (None, integrator) if estimator is None else _parts(estimator, integrator)
+    given_estimator, given_integrator, given_coordinates = (None, integrator, coordinates)
+    if estimator is not None:
+        given_estimator, given_integrator, given_coordinates = _parts(estimator, integrator, coordinates)
     process.check()
     check_length(num_steps, data_passes)
     if save_to is not None:
@@ -189,42 +163,28 @@ def resume(
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
     chosen = given_estimator or rebuild(settings["estimator"], "estimator")
     integrator = given_integrator or rebuild(settings["integrator"], "integrator")
+    coordinates = given_coordinates or rebuild(settings.get("coordinates"), "coordinates")
     check_parts(target, chosen, integrator)
     check_same(settings["estimator"], given_estimator, "estimator")
     check_same(settings["integrator"], given_integrator, "integrator")
+    check_same(settings.get("coordinates"), given_coordinates, "coordinates")
     check_same(settings["collect"], None if collect is None else collector, "collect")
     check_same_target(old.fingerprint, target)
     placement.mesh(settings["num_chains"], devices)
     total = None if data_passes is not None else _total_steps(settings, num_steps)
-    sampler = compose(target, chosen, integrator)
+    sampler = compose(target, chosen, integrator, coordinates)
     if total is None:
         total = _total_steps(settings, count_steps(sampler, None, data_passes, resumed=True))
     plan = Plan(total, settings["discard"], settings["thin"])
+    if coordinates is not None:
+        collector = InCoordinates(collector, coordinates)
     restored = old.restored(sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
-    driver = Driver(sampler, collector, plan, restored.checkpoint, Kept(restored.draws, restored.stats), devices)
-    make_run = functools.partial(
-        Run.of, sampler=sampler, settings=settings, fingerprint=restored.fingerprint, earlier=restored.cost
+    kept = Kept(restored.draws, restored.stats)
+    chains = Chains(
+        sampler, collector, settings, restored.fingerprint, restored.checkpoint, kept, restored.cost, devices
     )
-    return _complete(driver, make_run, sampler, progress, save_to)
-
-
-def _complete(
-    driver: Driver,
-    make_run: Callable[[Snapshot], Run],
-    sampler: AbstractSampler,
-    progress: bool | None,
-    save_to: str | os.PathLike | None,
-) -> Run:
-    """Drives the chains to the end of their plan, or to the first Ctrl-C or SIGTERM, and saves the run."""
-    saver = Autosave(save_to)
-    with interrupt.deferred(terminate=save_to is not None) as stop:
-        run = make_run(driver.run(stop, progress, lambda: saver.if_due(lambda: make_run(driver.snapshot()))))
-        if not run.ok.all() or run.hot.any():
-            cause = likely_cause(sampler, run.fingerprint["position"])
-            run = dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
-        saver.save(run)
-    return run
+    return complete(chains, plan, progress, save_to)
 
 
 def _check_options(function: Callable, options: dict[str, Any]) -> None:
@@ -236,14 +196,33 @@ def _check_options(function: Callable, options: dict[str, Any]) -> None:
 
 
 def _parts(
-    estimator: AbstractEstimator | AbstractKernel | Method, integrator: AbstractIntegrator | None
-) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None]:
-    """Estimator and integrator, of a recipe if one was given in place of both."""
+    estimator: AbstractEstimator | AbstractKernel | Method,
+    integrator: AbstractIntegrator | None,
+    coordinates: AbstractCoordinates | None,
+) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None, AbstractCoordinates | None]:
+    """Estimator, integrator and coordinates, of a recipe if one was given in place of all."""
+    if coordinates is not None and not isinstance(coordinates, AbstractCoordinates):
+        raise InputError(
+            f"coordinates must be ewsg coordinates, not {shown(coordinates)}: see the module ewsg.coordinates"
+        )
     if not isinstance(estimator, Method):
-        return estimator, integrator
-    if integrator is not None:
+        return estimator, integrator, coordinates
+    if integrator is not None or (coordinates is not None and estimator.coordinates is not None):
         raise InputError("give either a recipe or an estimator and an integrator, not both")
-    return estimator.estimator, estimator.integrator
+    return estimator.estimator, estimator.integrator, estimator.coordinates or coordinates
+
+
+def _check_coordinates(coordinates: AbstractCoordinates | None, position: Position) -> None:
+    """Raise InputError unless the coordinates are those of parameters like these."""
+    if coordinates is None:
+        return
+    center = coordinates.center
+    same = jax.tree.structure(center) == jax.tree.structure(position)
+    if not same or any(
+        jnp.shape(own) != leaf.shape
+        for own, leaf in zip(jax.tree.leaves(center), jax.tree.leaves(position), strict=True)
+    ):
+        raise InputError("the center of the coordinates is not like the parameters: give a pytree of the same shapes")
 
 
 def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
@@ -254,19 +233,3 @@ def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
         raise InputError("the saved run is complete: give num_steps= or data_passes=, how much further to go")
     check_total(total)
     return total
-
-
-def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> Limits:
-    size = max(1.0, *(float(np.max(np.abs(np.asarray(leaf, np.float64)))) for leaf in jax.tree.leaves(start)))
-    largest = float(np.finfo(np.float32).max)
-    return Limits(
-        distance=np.array(min(divergence_limit * size, largest), np.float32),
-        temperature=np.array(min(HOT * float(sampler.temperature), largest), np.float32),
-        probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
-    )
-
-
-def _versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that a run depends on."""
-    found = {name: importlib.metadata.version(name) for name in _RECORDED_VERSIONS}
-    return {"python": platform.python_version(), **found}

@@ -21,7 +21,7 @@ _DESCRIBED_ENTRIES = 10_000
 _DESCRIBED_DEPTH = 50
 _DESCRIBED_BITS = 1_024
 _PACKAGE = __name__.partition(".")[0]
-_ROOMS = ("collect", "estimators", "integrators", "kernels", "prediction", "schedules")
+_ROOMS = ("collect", "coordinates", "estimators", "integrators", "kernels", "prediction", "schedules")
 _REGISTRY: dict[str, type["Component"]] = {}
 
 Role = TypeVar("Role", bound="Component")
@@ -73,7 +73,10 @@ def registered(role: type[Role]) -> list[type[Role]]:
 
 
 def describe(value: Any) -> Any:
-    """A component, or one of its settings, as plain JSON; Python objects and large arrays by name only."""
+    """A component, or one of its settings, as plain JSON; Python objects and large arrays by name only.
+
+    Fields with the metadata "prepared" are described as None: whoever rebuilds the component prepares it again.
+    """
     return _describe(value, _DESCRIBED_DEPTH)
 
 
@@ -81,7 +84,11 @@ def _describe(value: Any, depth: int) -> Any:
     if depth == 0:
         return {"$opaque": f"{type(value).__name__} nested more than {_DESCRIBED_DEPTH} deep"}
     if isinstance(value, Component):
-        fields = {field.name: _describe(getattr(value, field.name), depth - 1) for field in dataclasses.fields(value)}
+        stored = {
+            field.name: None if field.metadata.get("prepared") else getattr(value, field.name)
+            for field in dataclasses.fields(value)
+        }
+        fields = {name: _describe(setting, depth - 1) for name, setting in stored.items()}
         return {"component": type(value).__name__, "$class": class_key(type(value)), **fields}
     if value is None or type(value) in (bool, float):
         return value

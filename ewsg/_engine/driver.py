@@ -10,7 +10,7 @@ import numpy as np
 
 from ..collect import AbstractCollector
 from ..sampler import AbstractSampler
-from . import loop, placement, progress as _progress, state
+from . import loop, placement, state
 from .draws import DrawBuffer, Kept
 from .plan import FIRST_QUOTA, Plan, next_chunk, next_quota
 
@@ -80,26 +80,27 @@ class Driver:
         self._done = int(carry.step)
         self._seconds = self._compile_seconds = 0.0
 
-    def run(self, stop: Callable[[], bool], progress: bool | None, between_calls: Callable[[], None]) -> Snapshot:
+    def run(
+        self, stop: Callable[[], bool], tick: Callable[[int, str], None], between_calls: Callable[[], None]
+    ) -> Snapshot:
         """Takes the chains to the end of the plan.
 
         Args:
             stop: asked between calls; ends the run early.
-            progress: whether to show a bar, as in `ewsg.sample`.
+            tick: told after every call of the loop how many steps are done, and the latest diagnostics.
             between_calls: called after every call of the loop, to save a `snapshot` now and then.
         """
-        with _progress.bar(self._plan.num_steps, progress) as update:
-            self._compile()
-            quota, live = FIRST_QUOTA, ""
-            while self._done < self._plan.num_steps and not stop():
-                began, before = time.perf_counter(), self._done
-                live = self._advance(quota) or live
-                seconds, taken = time.perf_counter() - began, self._done - before
-                self._seconds += seconds
-                quota = next_quota(taken, seconds, quota)
-                update(self._done, f"{taken / seconds:,.0f} steps/s  {live}")
-                between_calls()
-            return self.snapshot()
+        self._compile()
+        quota, live = FIRST_QUOTA, ""
+        while self._done < self._plan.num_steps and not stop():
+            began, before = time.perf_counter(), self._done
+            live = self._advance(quota) or live
+            seconds, taken = time.perf_counter() - began, self._done - before
+            self._seconds += seconds
+            quota = next_quota(taken, seconds, quota)
+            tick(self._done, f"{taken / seconds:,.0f} steps/s  {live}")
+            between_calls()
+        return self.snapshot()
 
     def snapshot(self) -> Snapshot:
         """The run as it stands."""

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int
 
@@ -34,6 +35,7 @@ from .state import (
 )
 
 _STEPS_PER_BLOCK = 32
+_MOST_VIRIALS = 512
 
 
 @jax.jit
@@ -43,7 +45,10 @@ def start(sampler: AbstractSampler, collector: AbstractCollector, key: Key, posi
 
     def chain(key: Key, position: Position) -> Chain:
         state = sampler.init(key, position)
-        stats = jax.eval_shape(lambda k, s: _step_stats(*sampler.step(k, s), position), key, state)
+        vectors = _keeps_all(collector, position)
+        stats = jax.eval_shape(
+            lambda k, s: _step_stats(*sampler.step(k, s), position, sampler.temperature, vectors), key, state
+        )
         dtype = jax.tree.leaves(position)[0].dtype
         return Chain(
             state=state,
@@ -156,11 +161,13 @@ def _begin_recording(carry: Carry, begins: Bool[Array, ""]) -> Carry:
 def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
     """One step of one chain."""
     state, info = sampler.step(key, chain.state)
+    center = pytree.zeros_like(chain.anchor) if sampler.target.is_centred else chain.anchor
+    stats = _step_stats(state, info, center, sampler.temperature, "virial" in chain.recent)
     return chain._replace(
         state=state,
         gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
         directional=chain.directional.add(info.estimate.cost.datum_directional),
-        recent=pytree.add_scaled(chain.recent, 1, _step_stats(state, info, chain.anchor)),
+        recent=pytree.add_scaled(chain.recent, 1, stats),
     )
 
 
@@ -198,20 +205,43 @@ def _flush(chain: Chain) -> Chain:
     return chain._replace(window=chain.window.add(chain.recent), recent=pytree.zeros_like(chain.recent))
 
 
-def _step_stats(state: SamplerState, info: StepInfo, anchor: Position) -> dict[str, Scalar]:
-    """The scalars averaged over the steps between two draws.
+def _keeps_all(collector: AbstractCollector, position: Position) -> bool:
+    """Whether a draw keeps as many numbers as there are parameters, and these are few: then so do its diagnostics."""
+    dimension = pytree.size(position)
+    return dimension <= _MOST_VIRIALS and pytree.size(jax.eval_shape(collector.row, position)) >= dimension
 
-    Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·force/d, whose mean is T for any fixed c in the
-    target exp(−V/T) (the virial theorem). The latter detects heating or cooling of the position, with or
-    without momentum.
+
+def _step_stats(
+    state: SamplerState, info: StepInfo, center: Position, temperature: Scalar, vectors: bool
+) -> dict[str, Array | Scalar]:
+    """The numbers averaged over the steps between two draws.
+
+    Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·F/d, whose mean is T for any fixed c in the target
+    exp(−V/T) (the virial theorem). The latter detects heating or cooling of the position, with or without momentum.
+
+    With `vectors`, one number per parameter: its virial −(θ_k − c_k) F_k, whose mean is T; and the slope of the virial
+    along it, (θ_k − c_k)((θ − c)·F + (d + 1) T), whose mean is 0 where the temperature is the same everywhere. Both
+    follow from E[φ·F + T div φ] = 0, with φ = (θ_k − c_k) e_k and φ = (θ_k − c_k)(θ − c).
+
+    Args:
+        state: after the step.
+        info: the report of the step.
+        center: c.
+        temperature: T.
+        vectors: whether to include the numbers per parameter.
     """
-    dimension = pytree.size(anchor)
+    dimension = pytree.size(center)
     stats = {}
     if info.force is not None:
-        displacement = pytree.subtract(info.evaluated_at, anchor)
+        displacement = pytree.subtract(info.evaluated_at, center)
         drag = info.estimate.drag
         force = info.force if drag is None else pytree.subtract(info.force, drag)
-        stats["configurational_temperature"] = -pytree.dot(displacement, force) / dimension
+        virial = -pytree.dot(displacement, force)
+        stats["configurational_temperature"] = virial / dimension
+        if vectors:
+            away = ravel_pytree(displacement)[0]
+            stats["virial"] = -away * ravel_pytree(force)[0]
+            stats["virial_slope"] = away * ((dimension + 1) * temperature - virial)
     momentum = state.phase.momentum
     if momentum is not None:
         stats["kinetic_temperature"] = pytree.dot(momentum, momentum) / dimension

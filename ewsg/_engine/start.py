@@ -54,6 +54,7 @@ class Start(NamedTuple):
 
 def starting_points(target: Target, init: Any, key: Key, num_chains: int) -> Start:
     """The starting points of all chains, checked."""
+    init = target.init if init is None else init
     if init is None:
         raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
     check_start(init)
@@ -69,6 +70,12 @@ def starting_points(target: Target, init: Any, key: Key, num_chains: int) -> Sta
     stacked = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (num_chains, *leaf.shape)), host)
     check_chains(stacked, num_chains)
     return Start(stacked, position, found)
+
+
+def stacked_points(target: Target, positions: Position) -> Start:
+    """The same for starting points that are there already, stacked along a leading axis."""
+    first = jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions)
+    return Start(positions, first, _checked_densities(target, positions))
 
 
 def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Position:

@@ -1,7 +1,10 @@
 """The role of an estimator: answer a kick with a force."""
 
 import abc
+import contextlib
+import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -31,7 +34,10 @@ class AbstractEstimator(Component):
         check_flags(self)
 
     def prepare(self, target: Target) -> tuple["AbstractEstimator", Cost]:
-        """This estimator after work done once for all chains (a mode search, a clustering), and what that cost."""
+        """This estimator after work done once for all chains (a mode search, a clustering), and what that cost.
+
+        Inside `ControlVariate` the target is the anchored one: count what its `likelihood.passes` says.
+        """
         del target
         return self, Cost(0)
 
@@ -77,7 +83,7 @@ class AbstractEstimator(Component):
             return 0.0
         key_direction, key_data = _random.split(key)
         direction = probe_direction(key_direction, position, metric)
-        indices = _random.indices(key_data, target.num_data, PROBE_DATA)
+        indices = target.draw(key_data, PROBE_DATA, replace=True)
         factor = self.noise_factor(target.num_data)
         return factor * jnp.var(target.directional(position, indices, direction), ddof=1)
 
@@ -104,15 +110,26 @@ class AbstractMinibatch(AbstractEstimator):
             )
 
 
+@contextlib.contextmanager
+def setting_named(owner: str, setting: str) -> Iterator[None]:
+    """Errors about `init` are about this setting of an estimator."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        is_named = text.startswith("init") or " at init:" in text
+        where = re.sub(r"\binit\b", setting, text, count=1) if is_named else f"at {setting}, {text}"
+        raise InputError(f"{owner}: {where}") from error
+
+
 def probe_direction(key: Key, position: Position, metric: Position | None) -> Position:
     """A draw from N(0, P), shaped like the position."""
     return times_root(metric, _random.normal_like(key, position))
 
 
-def draw_batch(key: Key, num_data: int, batch_size: int, replace: bool) -> Indices:
-    """A uniform minibatch, with or without replacement."""
-    draw = _random.indices if replace else _random.distinct_indices
-    return draw(key, num_data, batch_size)
+def draw_batch(key: Key, target: Target, batch_size: int, replace: bool) -> Indices:
+    """A minibatch as the target draws it: uniform, with or without replacement, unless `Leverage` has its say."""
+    return target.draw(key, batch_size, replace)
 
 
 def batch_noise(num_data: int, batch_size: int, replace: bool) -> float:

@@ -1,9 +1,6 @@
 """Control variates around a fixed anchor near the mode."""
 
-import contextlib
 import dataclasses
-import re
-from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -18,7 +15,7 @@ from ..interface import Cost, EstimateInfo, Kick
 from ..target.anchored import anchored, slope_at
 from ..target.mode import find_mode
 from ..target.target import Target
-from .base import AbstractEstimator
+from .base import AbstractEstimator, setting_named
 from .correction import AbstractCorrection, doubled
 
 
@@ -48,7 +45,7 @@ class ControlVariate(AbstractCorrection):
     start: Position | None = eqx.field(default=None, converter=pytree.as_arrays)
     max_passes: int = eqx.field(static=True, default=100, converter=plain)
     tolerance: float = eqx.field(default=1e-4, converter=plain)
-    slope: Position | None = None
+    slope: Position | None = eqx.field(default=None, metadata={"prepared": True})
 
     def __check_init__(self):
         check_count("ControlVariate", "max_passes", self.max_passes, 1)
@@ -62,16 +59,16 @@ class ControlVariate(AbstractCorrection):
             raise InputError("ControlVariate takes anchor= or start=, not both: an anchor needs no search")
 
     def prepare(self, target: Target) -> tuple["ControlVariate", Cost]:
-        inner, (gradients, directional) = self.inner.prepare(target)
         anchor, searched = self.anchor, 0
         if anchor is None:
-            with _named("start"):
+            with setting_named("ControlVariate", "start"):
                 found = find_mode(target, self.start, max_passes=self.max_passes, tolerance=self.tolerance)
             anchor, searched = found.position, found.cost.datum_gradients
         else:
-            with _named("anchor"):
+            with setting_named("ControlVariate", "anchor"):
                 target.check(anchor)
         slope = jax.jit(slope_at)(target, anchor)
+        inner, (gradients, directional) = self.inner.prepare(anchored(target, anchor, slope))
         prepared = dataclasses.replace(self, inner=inner, anchor=anchor, start=None, slope=slope)
         return prepared, Cost(gradients + searched + target.num_data, directional)
 
@@ -91,18 +88,6 @@ class ControlVariate(AbstractCorrection):
         if self.slope is None:
             raise InputError("ControlVariate is not prepared: use ewsg.compose, or estimator.prepare(target) first")
         return anchored(target, _shaped_like(position, self.anchor), _shaped_like(position, self.slope))
-
-
-@contextlib.contextmanager
-def _named(setting: str) -> Iterator[None]:
-    """Errors about `init` are about this setting of ControlVariate."""
-    try:
-        yield
-    except InputError as error:
-        text = str(error)
-        is_named = text.startswith("init") or " at init:" in text
-        where = re.sub(r"\binit\b", setting, text, count=1) if is_named else f"at {setting}, {text}"
-        raise InputError(f"ControlVariate: {where}") from error
 
 
 def _shaped_like(position: Position, point: Position) -> Position:

@@ -120,7 +120,7 @@ class Exponential(AbstractMinibatch):
         return batch_noise(num_data, self.batch_size, self.replace)
 
     def _draw(self, key: Key, target: Target) -> Indices:
-        return draw_batch(key, target.num_data, self.batch_size, self.replace)
+        return draw_batch(key, target, self.batch_size, self.replace)
 
     def _x(self, kick: Kick) -> Position:
         if callable(self.x):

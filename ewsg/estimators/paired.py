@@ -80,7 +80,7 @@ class Paired(AbstractMinibatch):
             )
 
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
-        drawn = draw_batch(_random.fold(key, 0), target.num_data, 2 * self.batch_size, self.replace)
+        drawn = draw_batch(_random.fold(key, 0), target, 2 * self.batch_size, self.replace)
         reference, variance = _reference(kick)
         if self.rule == "sequential":
             force, tilt = self._sequential(target, kick, drawn, reference, variance)

@@ -6,6 +6,7 @@ from .control_variate import ControlVariate as ControlVariate
 from .covariance_friction import CovarianceFriction as CovarianceFriction
 from .exponential import Exponential as Exponential
 from .full import Full as Full
+from .leverage import Leverage as Leverage
 from .paired import Paired as Paired
 from .reshuffled import Reshuffled as Reshuffled
 from .sms import SMS as SMS

@@ -24,7 +24,7 @@ class Uniform(AbstractMinibatch):
     replace: bool = eqx.field(static=True, default=True, converter=plain)
 
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
-        indices = draw_batch(_random.fold(key, 0), target.num_data, self.batch_size, self.replace)
+        indices = draw_batch(_random.fold(key, 0), target, self.batch_size, self.replace)
         force = target.force(kick.position, indices)
         return force, state, EstimateInfo(indices, self.cost(target.num_data), {})
 

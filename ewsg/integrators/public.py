@@ -7,3 +7,4 @@ from .preconditioned import Preconditioned as Preconditioned
 from .thermostat import Thermostat as Thermostat
 from .ubu import UBU as UBU
 from .underdamped import Underdamped as Underdamped
+from .walled import Walled as Walled

@@ -86,3 +86,8 @@ def _own_features(owner: str, numbers: arrays.Numbers, out: np.ndarray | None = 
         needed = numbers.array.size * dtype.itemsize
         memory.check(needed, f"{owner}: a copy of the features in memory", "use fewer rows or columns")
     return arrays.own(f"{owner}: features", numbers, dtype, out)
+
+
+def origin(features: ArrayLike, *more: int) -> np.ndarray:
+    """Coefficients that are all 0: one for every column, in the dtype of the features."""
+    return np.zeros((np.shape(features)[1], *more), arrays.jax_dtype(features.dtype))

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 from numpy.typing import ArrayLike
 
@@ -127,9 +128,10 @@ def linear(
     prior = priors.gaussian("linear", prior_scale, prior_precision)
     data = {"features": rows, "responses": _inputs.cast("linear", "responses", responses, rows.dtype)}
     if noise_scale is None:
-        return Target(LinearUnknownScale(), _CoefficientPrior(prior), data)
+        start = {"coefficients": _inputs.origin(rows), "log_scale": np.zeros((), rows.dtype)}
+        return Target(LinearUnknownScale(), _CoefficientPrior(prior), data, init=start)
     check_positive("linear", "noise_scale", noise_scale)
-    return Target(Linear(noise_scale), prior, data)
+    return Target(Linear(noise_scale), prior, data, init=_inputs.origin(rows))
 
 
 def _residuals(eta: Each, data: Batch) -> Each:

@@ -38,7 +38,7 @@ def logistic(
 ) -> Target:
     r"""P(y_i = 1) = sigmoid(θ·x_i),  θ ~ N(0, prior_scale² I).
 
-    Start at an array of shape (d,), e.g. `init=jnp.zeros(d)`.
+    Chains start at θ = 0, an array of shape (d,), unless `init=` says otherwise.
 
     Args:
         features: x, of shape (n, d).
@@ -58,4 +58,4 @@ def logistic(
     _inputs.raise_if("logistic", "labels", labels, (labels != 0) & (labels != 1), "0 or 1")
     prior = priors.gaussian("logistic", prior_scale, prior_precision)
     rows *= 2 * labels.astype(rows.dtype)[:, None] - 1
-    return Target(Logistic(), prior, arrays.to_device(rows))
+    return Target(Logistic(), prior, arrays.to_device(rows), init=_inputs.origin(rows))

@@ -43,7 +43,7 @@ def poisson(
 ) -> Target:
     r"""y_i ~ Poisson(exp(θ·x_i)),  θ ~ N(0, prior_scale² I).
 
-    Start at an array of shape (d,), e.g. `init=jnp.zeros(d)`.
+    Chains start at θ = 0, an array of shape (d,), unless `init=` says otherwise.
 
     Args:
         features: x, of shape (n, d).
@@ -63,7 +63,7 @@ def poisson(
     _inputs.raise_if("poisson", "counts", counts, ~is_count, "whole numbers of at least 0")
     prior = priors.gaussian("poisson", prior_scale, prior_precision)
     data = {"features": rows, "counts": _inputs.cast("poisson", "counts", counts, rows.dtype)}
-    return Target(Poisson(), prior, data)
+    return Target(Poisson(), prior, data, init=_inputs.origin(rows))
 
 
 def _rate(eta: Each) -> Each:

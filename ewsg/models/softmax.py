@@ -104,4 +104,4 @@ def softmax(
     _inputs.raise_if("softmax", "labels", labels, labels >= num_classes, f"below num_classes = {num_classes}")
     prior = priors.gaussian("softmax", prior_scale, prior_precision)
     data = {"features": rows, "labels": _inputs.cast("softmax", "labels", labels, np.int32)}
-    return Target(Softmax(int(num_classes)), prior, data)
+    return Target(Softmax(int(num_classes)), prior, data, init=_inputs.origin(rows, int(num_classes)))

@@ -39,3 +39,9 @@ class RunCost:
             seconds=earlier.seconds + snapshot.seconds,
             compile_seconds=earlier.compile_seconds + snapshot.compile_seconds,
         )
+
+    def with_time(self, seconds: float, compile_seconds: float) -> "RunCost":
+        """The same, and so much more time."""
+        return dataclasses.replace(
+            self, seconds=self.seconds + seconds, compile_seconds=self.compile_seconds + compile_seconds
+        )

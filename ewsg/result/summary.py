@@ -92,6 +92,8 @@ def _diagnostics(run: "Run") -> dict[str, float]:
     """Means of the stats over draws and good chains, what follows from them, and the cost."""
     means = {}
     for name, values in run.stats.items():
+        if values.ndim > 2:  # one number per parameter: see `heat`
+            continue
         numbers = values[run.ok]
         numbers = numbers[~np.isnan(numbers)]
         if numbers.size:

@@ -39,6 +39,9 @@ class AnchoredLikelihood(AbstractLikelihood):
         here, there = (self.likelihood.gradients(point, batch) for point in (params, self.anchor))
         return pytree.subtract(here, there)
 
+    def passes(self, points: int) -> int:
+        return self.likelihood.passes(points) + self.likelihood.passes(1)
+
 
 class AnchoredPrior(eqx.Module):
     """log π(θ) + s·(θ − a), s = Σ_i ∇ℓ_i(a): the prior with the data's first-order part at the anchor a."""

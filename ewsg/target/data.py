@@ -6,8 +6,9 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Int
 
+from .. import _random
 from .._core import memory, process, pytree
-from .._core.types import Batch
+from .._core.types import Batch, Indices, Key
 from ..errors import InputError
 from . import arrays as _arrays
 
@@ -34,6 +35,11 @@ class Dataset(eqx.Module):
     def rows(self, start, count: int) -> Batch:
         """`count` consecutive rows."""
         return jax.tree.map(lambda a: jax.lax.dynamic_slice_in_dim(a, start, count), self.arrays)
+
+    def draw(self, key: Key, count: int, replace: bool) -> Indices:
+        """`count` uniform row numbers, independent or distinct."""
+        draw = _random.indices if replace else _random.distinct_indices
+        return draw(key, self.size, count)
 
 
 def _owned(arrays: Batch) -> Batch:

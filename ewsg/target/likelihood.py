@@ -51,6 +51,10 @@ class AbstractLikelihood(eqx.Module):
         """∇ℓ_i for every datum, stacked along a leading axis."""
         return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
 
+    def passes(self, points: int) -> int:
+        """The datum gradients, per datum, that `gradients` takes at `points` positions under one `vmap`."""
+        return points
+
     def datum_bytes(self, params: Position, data: Batch) -> int:
         """Bytes of intermediates per datum, from the jaxpr."""
 

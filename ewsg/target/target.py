@@ -13,8 +13,9 @@ from .. import modules
 from .._core import pytree
 from .._core.compiler import times_one
 from .._core.component import as_module
-from .._core.types import Batch, Indices, Position
+from .._core.types import Batch, Indices, Key, Position
 from ..errors import InputError, first_line
+from .coordinates import AbstractCoordinates, CoordinateLikelihood, CoordinatePrior
 from .data import Dataset
 from .density import log_density
 from .likelihood import AbstractLikelihood, PerDatum
@@ -41,6 +42,8 @@ class Target(eqx.Module):
             `AbstractLikelihood`.
         log_prior: function of params that returns a scalar; None is the flat prior.
         data: pytree of arrays with one leading axis, one row per datum.
+        init: where to start when `ewsg.sample` is not told: a pytree like the parameters. The models of `ewsg.models`
+            have one.
 
     Example:
         >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
@@ -53,8 +56,11 @@ class Target(eqx.Module):
     likelihood: AbstractLikelihood
     log_prior: Callable
     data: Dataset
+    init: Position | None
 
-    def __init__(self, log_likelihood: Callable, log_prior: Callable | None, data: Batch):
+    def __init__(
+        self, log_likelihood: Callable, log_prior: Callable | None, data: Batch, *, init: Position | None = None
+    ):
         for name, function in (("log_likelihood", log_likelihood), ("log_prior", log_prior or flat)):
             if not callable(function):
                 raise InputError(f"{name} must be a function, not {type(function).__name__}")
@@ -62,6 +68,7 @@ class Target(eqx.Module):
         self.likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
         self.log_prior = as_module(log_prior or flat)
         self.data = Dataset(data)
+        self.init = None if init is None else pytree.as_arrays(init)
 
     @classmethod
     def from_module(
@@ -81,7 +88,8 @@ class Target(eqx.Module):
         likelihood = modules.log_likelihood_of(module, loss)
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InputError("data of a module must be a pair (inputs, targets), each with one row per datum")
-        target = cls(likelihood, log_prior or modules.standard_normal, tuple(data))
+        start = modules.parameters(module)
+        target = cls(likelihood, log_prior or modules.standard_normal, tuple(data), init=start)
         modules.check_data(module, loss, target.data.arrays)
         return target
 
@@ -96,6 +104,10 @@ class Target(eqx.Module):
         """n."""
         return self.data.size
 
+    def draw(self, key: Key, count: int, replace: bool) -> Indices:
+        """The row numbers of a minibatch: uniform, independent or distinct, unless the data have a law of their own."""
+        return self.data.draw(key, count, replace)
+
     def take(self, indices: Indices) -> Batch:
         """The data at `indices`, gathered row by row."""
         if isinstance(self.data, _Held):
@@ -105,6 +117,22 @@ class Target(eqx.Module):
     def hold(self, indices: Indices) -> "Target":
         """A view of this target whose minibatch `indices` is already gathered; valid only for those indices."""
         return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
+
+    def in_coordinates(self, coordinates: AbstractCoordinates) -> "Target":
+        """The posterior of z with θ = c + L z: the same data, and one vector z in place of the parameters."""
+        likelihood = CoordinateLikelihood(self.likelihood, coordinates)
+        prior = CoordinatePrior(self.log_prior, coordinates)
+        return eqx.tree_at(
+            lambda target: (target.likelihood, target.log_prior, target.init),
+            self,
+            (likelihood, prior, coordinates.start()),
+            is_leaf=lambda node: node is None,
+        )
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether the parameters are coordinates whose origin is where the posterior is."""
+        return isinstance(self.likelihood, CoordinateLikelihood)
 
     def force(self, position: Position, indices: Indices) -> Position:
         """(n/b) Σ_{i in batch} ∇(−V_i): the stochastic force of a minibatch."""

@@ -29,6 +29,7 @@ from contract import (
     N,
     accepting,
     chain,
+    drawn_alike,
     moved,
     plain,
     potential,
@@ -67,7 +68,7 @@ def test_a_pair_honours_metric_temperature_and_schedule_or_is_refused(estimator,
         assert "\n" not in sentence
         assert ":" in sentence  # what was wrong: what to do
         return
-    part, move = (ESTIMATORS | WRAPPED)[estimator], INTEGRATORS[integrator].in_sum_units(N)
+    part, move = drawn_alike((ESTIMATORS | WRAPPED)[estimator]), INTEGRATORS[integrator].in_sum_units(N)
     if getattr(part, "anchor", None) is not None:
         part = dataclasses.replace(part, anchor=THERE.stretch * part.anchor)
     found = chain(THERE, part, lambda t: dataclasses.replace(move, step_size=H * (1 + t)))

@@ -9,6 +9,7 @@ import ewsg
 from ewsg import _random
 
 START = {"b": jnp.array(0.1), "w": jnp.array([0.2, -0.3])}
+POINTS = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf + 0.3, -leaf]), START)
 MOVE = ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.7)
 
 METHODS = {
@@ -27,6 +28,7 @@ METHODS = {
     "svrg": (ewsg.SVRG(ewsg.Uniform(2), period=5), ewsg.Overdamped(1e-3)),
     "svrg ewsg": (ewsg.SVRG(ewsg.Exponential(2), period=5), MOVE),
     "control variate": (ewsg.ControlVariate(ewsg.Paired(2), start=START), ewsg.BAOAB(0.01, 5.0)),
+    "leverage": (ewsg.ControlVariate(ewsg.Leverage(ewsg.Paired(2), POINTS), start=START), ewsg.BAOAB(0.01, 5.0)),
     "psgld": ewsg.recipes.psgld(4, 1e-3),
     "sgnht": ewsg.recipes.sgnht(4, 0.01, 5.0),
     "paired": ewsg.recipes.paired(2, 0.01, 5.0),

@@ -15,12 +15,14 @@ FLOORS = (
     {"_random"},
     {"modules", "schedules", "interface"},
     {"target"},
-    {"tree", "random"},  # public faces of `_core` and `_random`
+    {"tree", "random", "coordinates"},  # public faces of `_core`, `_random` and `target`
     {"models", "estimators", "integrators", "datasets"},
     {"sampler"},
     {"kernels", "recipes", "collect"},
     {"_engine"},
     {"result"},
+    {"running"},
+    {"planning"},
     {"sampling"},
     {"diagnostics", "prediction", "reference", "theory"},
     {"problems"},

@@ -13,6 +13,8 @@ import typing
 from collections.abc import Iterator
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import jaxtyping
 
 import ewsg
@@ -30,7 +32,8 @@ for _room in (ewsg.estimators, ewsg.integrators, ewsg.kernels):  # also what no 
 
 def estimators(start: Any) -> dict[str, AbstractEstimator]:
     """Every estimator and its variants, by name; what `prepare` fills in is left to it."""
-    return {name: part for cls in registered(AbstractEstimator) for name, part in variants(cls, start, ("slope",))}
+    filled = ("slope", "table")
+    return {name: part for cls in registered(AbstractEstimator) for name, part in variants(cls, start, filled)}
 
 
 def wrapped(start: Any) -> dict[str, AbstractEstimator]:
@@ -130,7 +133,7 @@ def _example(cls: type, field: dataclasses.Field, start: Any, missing: Any = Ass
     if float in kinds:
         return 0.05
     if "PyTree" in str(field.type):
-        return start
+        return start if field.name != "points" else jax.tree.map(lambda leaf: jnp.stack([leaf, leaf + 0.5]), start)
     if missing is AssertionError:
         raise AssertionError(f"tests/helpers/components.py has no example of {cls.__name__}.{field.name}: {field.type}")
     return missing

@@ -125,6 +125,16 @@ def chain(view: View, estimator: Any, integrator_at: Callable[[int], Any], steps
     return [Asked(*entry) for entry in trail]
 
 
+def drawn_alike(part: Any) -> Any:
+    """The estimator with the law of its draws as found here: that depends on the coordinates, the forces do not."""
+    if not any(hasattr(each, "table") for each in (part, getattr(part, "inner", None))):
+        return part
+    prepared, _ = part.prepare(potential(HERE))
+    if hasattr(part, "table"):
+        return dataclasses.replace(part, table=prepared.table)
+    return dataclasses.replace(part, inner=dataclasses.replace(part.inner, table=prepared.inner.table))
+
+
 def moved(trail: list[Asked]) -> np.ndarray:
     return np.stack([np.asarray(asked.position) for asked in trail])
 
@@ -156,8 +166,9 @@ NESTED = {
 def samplers(estimator: str, integrators: Iterable[str], step_size: Any, dtype=jnp.float32) -> dict[str, Any]:
     """The estimator, prepared once, with those of the integrators that it is not refused with."""
     part, target, found = (ESTIMATORS | NESTED)[estimator], potential(HERE, dtype), {}
-    if getattr(part, "anchor", None) is not None:
-        part = dataclasses.replace(part, anchor=part.anchor.astype(dtype))
+    for name in ("anchor", "points"):
+        if getattr(part, name, None) is not None:
+            part = dataclasses.replace(part, **{name: getattr(part, name).astype(dtype)})
     prepared, _ = part.prepare(target)
     for integrator in integrators:
         with contextlib.suppress(InputError):

@@ -178,7 +178,7 @@ def _check_stats(structure: Any, promises: list[dict[str, Any]]) -> None:
     names = [name for name, _ in structure["dict"]]
     _require(kind == "dict" and all(isinstance(name, str) for name in names), "stats")
     _require(all(child == "leaf" for _, child in structure["dict"]), "stats")
-    _require(all(len(entry["shape"]) == 2 for entry in promises), "stats")
+    _require(all(len(entry["shape"]) in (2, 3) for entry in promises), "stats")
     _require(all(DTYPES[entry["dtype"]].kind not in "c" for entry in promises), "stats")
     for name in names:
         _require(all(other in names for other in _TOGETHER.get(name, ())), "stats")

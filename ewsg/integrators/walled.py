@@ -1,0 +1,62 @@
+"""BAOAB inside a ball."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from .._core import pytree
+from .._core.component import check_positive
+from .._core.settings import plain
+from .._core.types import Key
+from ..interface import StepInfo
+from .baoab import BAOAB
+from .base import ForceFunction, Phase
+
+
+class Walled(BAOAB):
+    r"""BAOAB within ‖θ‖ ≤ R: a step that ends beyond, or not at a finite point, is refused.
+
+    (θ, r) → (θ', r')  if ‖θ'‖ ≤ R,  else (θ, −r)
+
+    Made for coordinates in which the posterior is centred at 0 (`ewsg.coordinates`): a control variate is good near its
+    anchor only, and a chain that strays would not come back. R is to be so large that the posterior has next to no mass
+    beyond. The share of refused steps is recorded as `refused`: above 1e-4 the step size is too large.
+
+    Args:
+        step_size: h, or a function of the step counter.
+        friction: γ.
+        temperature: T.
+        units: "sum" or "mean", as in `Underdamped`.
+        momentum: how r starts: "thermal", from N(0, T I), or "zero".
+        radius: R; infinite refuses only what is not finite.
+    """
+
+    radius: float = eqx.field(default=float("inf"), converter=plain)
+
+    def __check_init__(self):
+        if self.radius != float("inf"):
+            check_positive("Walled", "radius", self.radius)
+
+    def step(
+        self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
+    ) -> tuple[Phase, Any, StepInfo]:
+        moved, estimator_state, info = super().step(key, phase, step, force_function, estimator_state)
+        # NaN is not within any distance. The norm is taken of θ/R, whose square cannot overflow where it matters.
+        inside = _norm_squared(moved.position, self.radius) <= 1
+        finite = pytree.all_finite(moved) & pytree.all_finite(info.force)
+        accepted = inside & finite
+        turned = Phase(phase.position, pytree.scaled(-1.0, phase.momentum))
+        moved = pytree.where(accepted, pytree.cast_like(moved, turned), turned)
+        force = pytree.where(finite, info.force, pytree.zeros_like(info.force))
+        refused = (~accepted).astype(pytree.wide_dtype(phase.position))
+        stats = {**info.estimate.stats, "refused": refused}
+        return moved, estimator_state, StepInfo(info.evaluated_at, force, info.estimate._replace(stats=stats))
+
+
+def _norm_squared(position: Any, radius: Any) -> Array:
+    """‖θ/R‖², 0 for an infinite R."""
+    wide = pytree.widened(position)
+    scaled = pytree.scaled(jnp.where(jnp.isinf(radius), 0.0, 1.0 / radius), wide)
+    return pytree.dot(scaled, scaled)

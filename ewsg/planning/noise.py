@@ -1,0 +1,79 @@
+"""The noise of minibatch gradients, measured at points of the posterior."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .. import _random
+from .._core.types import Key
+from ..estimators import AbstractEstimator
+from ..result.paired import predicted_sd_error
+from ..target.target import Target
+
+DATA_PER_POINT = 256
+_QUANTILE = 0.9
+
+
+class Noise(NamedTuple):
+    """The noise of the force that one datum gives, in coordinates z.
+
+    Attributes:
+        mean: s² = Tr Cov(n ∇ℓ)/d, averaged over the points.
+        high: its 90 % quantile over the points.
+        tilts: samples of q = r·(G_j − G_i), r ~ N(0, I), over pairs of data at all points.
+    """
+
+    mean: float
+    high: float
+    tilts: np.ndarray
+
+    def bias(self, rate: float, rule: str) -> float:
+        """The relative error of the sd that `Paired` leaves with `rate` data per unit of time."""
+        tilt = self.tilts / rate
+        share = np.clip(tilt / 2, -1, 1)
+        return predicted_sd_error(
+            second=float(np.mean(tilt**2)),
+            lean=float(np.mean(2 * share * tilt)),
+            fourth=float(np.mean((share * tilt) ** 2)),
+            noise_ratio=self.mean / (2 * rate),
+            rule=rule,
+        )
+
+
+def measure(
+    target: Target, estimator: AbstractEstimator, points: Float[np.ndarray, "p d"], key: Key
+) -> tuple[Noise, int]:
+    """The noise of the data that an estimator draws, and how many data were drawn for it.
+
+    Args:
+        target: in coordinates z.
+        estimator: prepared.
+        points: of z.
+        key: for the data and for r.
+    """
+    local, tilts = _measure(target, estimator, jnp.asarray(points, jnp.result_type(target.init)), key)
+    local, tilts = np.asarray(local, np.float64), np.asarray(tilts, np.float64)
+    noise = Noise(float(local.mean()), float(np.quantile(local, _QUANTILE)), tilts.ravel())
+    return noise, len(points) * DATA_PER_POINT
+
+
+@functools.partial(jax.jit)
+def _measure(
+    target: Target, estimator: AbstractEstimator, points: Float[Array, "p d"], key: Key
+) -> tuple[Float[Array, " p"], Float[Array, "p pairs"]]:
+    def at(point_key: tuple[Float[Array, " d"], Key]) -> tuple[Array, Array]:
+        point, own = point_key
+        key_data, key_momentum = _random.split(own)
+        seen = estimator.seen(target, point)
+        indices = seen.draw(key_data, DATA_PER_POINT)
+        forces = seen.forces(point, indices)
+        along = forces @ _random.normal_like(key_momentum, point)
+        first, second = jnp.split(along, 2)
+        return jnp.sum(jnp.var(forces, axis=0, ddof=1)) / point.size, first - second
+
+    keys = jax.vmap(_random.fold, in_axes=(None, 0))(key, jnp.arange(points.shape[0]))
+    return jax.lax.map(at, (points, keys))

@@ -1,0 +1,313 @@
+"""The search for a plan: mode, coordinates, noise, setting, pilots; then the same chains, until the accuracy is there."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from .. import _random
+from .._core import pytree
+from .._core.types import Key, Position
+from ..collect import AbstractCollector, Draws
+from ..result.run import Run
+from ..running import Tick
+from ..target.mode import Mode, find_mode
+from ..target.target import Target
+from . import rule
+from .attempt import Attempt, Driven, attempt
+from .ground import PROBES, Ground, lay, rule_for, unraveller
+from .noise import DATA_PER_POINT, Noise, measure
+from .verdict import Findings, judge
+
+_PILOT_CHAINS = 32
+PILOT_TIME = 25.0
+_POINTS = 32
+MOST_HALVINGS = 6
+_LAPLACE_SPREAD = 0.7
+_WIDE = 1.3
+_MOST_REFUSED_AT_FIRST = 1e-3
+_MOST_HEAT_AT_FIRST = 0.3
+_SECOND_ORDER_SHARE = 0.5
+_PLANNING_SHARE = 0.3
+
+
+class NoPlan(Exception):
+    """Why there is no plan for a posterior, in one sentence."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """What a run is for.
+
+    Attributes:
+        accuracy: of every mean and sd, in posterior sd; None is the best that the budget allows.
+        budget: datum gradients, all chains and the plan together; None is no limit.
+        seconds: of wall-clock time; None is no limit.
+        num_chains: chains.
+        pooled: whether chains are pooled; if not, the error of each one counts (for comparisons).
+    """
+
+    accuracy: float | None = 0.05
+    budget: float | None = None
+    seconds: float | None = None
+    num_chains: int = 32
+    pooled: bool = True
+
+
+class Pilot(NamedTuple):
+    """A setting that was tried, for how long, and what spoke against it."""
+
+    stage: str
+    setting: rule.Setting
+    bias: float
+    time: float
+    cost: int
+    objections: tuple[str, ...]
+
+
+class Planner:
+    """The search for a plan, step by step; every datum gradient is counted.
+
+    Args:
+        target: the posterior.
+        init: where the search for the mode starts.
+        goal: what the run is for.
+        key: of everything random.
+        settings: for `run.settings`.
+        collector: what is kept of each draw.
+        stop: whether to end early.
+        tick: shows progress.
+        devices: how many share the chains.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        init: Position,
+        goal: Goal,
+        key: Key,
+        settings: dict[str, Any],
+        collector: AbstractCollector,
+        stop: Callable[[], bool],
+        tick: Tick,
+        devices: int = 1,
+    ) -> None:
+        self.target, self.init, self.goal = target, init, goal
+        self.settings, self.collector = settings, collector
+        self.stop, self.tick, self.devices = stop, tick, devices
+        self.spent = 0
+        self.history: list[Pilot] = []
+        self.began = time.perf_counter()
+        self._key, self._num_keys = key, 0
+        self._rng = np.random.default_rng(np.asarray(_random.pack(key), np.uint32).tolist())
+        self._unravel = unraveller(init)
+        self.ground: Ground | None = None
+        self.mode: Mode | None = None
+        self.noises: dict[str, Noise] = {}
+
+    def key(self) -> Key:
+        """A key that was not used before."""
+        self._num_keys += 1
+        return _random.fold(self._key, self._num_keys)
+
+    # ------------------------------------------------------------------ the plan
+
+    def plan(self) -> Driven:
+        """The first attempt that its pilot accepts, in coordinates of the pilot before."""
+        self.tick(0, "looking for the mode")
+        ground = self._at_mode()
+        wide = np.where(np.arange(_POINTS) % 2, 1.0, _WIDE)[:, None]
+        points = self._rng.normal(size=(_POINTS, ground.dimension)) * wide
+        starts = _LAPLACE_SPREAD * self._rng.normal(size=(_PILOT_CHAINS, ground.dimension))
+        ground, choice = self._choose(ground, points)
+        draws = self._first_pilot(ground, choice, starts)
+        ground, within = self._recentred(ground, draws)
+        points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
+        ground, choice = self._choose(ground, points)
+        chosen = self._rng.choice(len(within), self.goal.num_chains, replace=len(within) < self.goal.num_chains)
+        return self._second_pilot(ground, choice, within[chosen])
+
+    def _at_mode(self) -> Ground:
+        self.mode = found = find_mode(self.target, self.init, method="subsamples", seed=int(self._rng.integers(2**31)))
+        self.spent += int(found.cost.datum_gradients)
+        assert found.precision is not None
+        if found.num_flat:
+            raise NoPlan(
+                f"{found.num_flat} directions of the parameters are informed by neither data nor prior: give a proper "
+                "prior (prior_scale=), or leave out columns that are sums of others"
+            )
+        if found.num_negative or not found.distance < 1:
+            raise NoPlan(
+                "the posterior has no mode that the search could find (several modes, none, or a density without "
+                "bound, as of separated classes under a flat prior)"
+            )
+        root = _root(found.precision)
+        ground = lay(self.target, found.position, root, self._rng.normal(size=(PROBES, len(root))))
+        self.spent += ground.spent
+        return ground
+
+    def _choose(self, ground: Ground, points: Float[np.ndarray, "p d"]) -> tuple[Ground, rule.Choice]:
+        """The cheapest setting, and the ground with what it needs."""
+        self.tick(0, "measuring the noise of minibatches")
+        n, d = self.target.num_data, ground.dimension
+        noise, drawn = measure(ground.within, ground.estimators[rule.FIRST], points, self.key())
+        self.spent += rule.EVALUATIONS[rule.FIRST] * drawn
+        self.noises = {rule.FIRST: noise}
+        choices = [rule.full(n, self.accuracy, budget=self._left())]
+        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, self.accuracy, budget=self._left())
+        if first is not None:
+            choices.append(first)
+        best = min(choices, key=lambda choice: choice.price)
+        prepare = 2 * d * n
+        affordable = prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best)
+        if affordable:
+            noise, drawn = measure(ground.within, ground.second_order_without_curvature(), points, self.key())
+            self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
+            self.noises[rule.SECOND] = noise
+            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, self.accuracy, prepare, self._left())
+            if second is not None and second.price < _SECOND_ORDER_SHARE * best.price:
+                before = ground.spent
+                ground = ground.with_second_order()
+                self.spent += ground.spent - before
+                best = second
+        return ground, best
+
+    @property
+    def accuracy(self) -> float:
+        """What is judged against: the accuracy asked for, or 0.05."""
+        return 0.05 if self.goal.accuracy is None else self.goal.accuracy
+
+    def _left(self) -> float | None:
+        """The budget for which the error is to be least; None where an accuracy is the goal."""
+        if self.goal.accuracy is not None or self.goal.budget is None:
+            return None
+        left = max(self.goal.budget - self.spent, 1.0)
+        return left if self.goal.pooled else left / self.goal.num_chains / 2
+
+    def _cost_to_come(self, choice: rule.Choice) -> float:
+        """Datum gradients of the run."""
+        if self.goal.accuracy is None and self.goal.budget is not None:
+            return self.goal.budget - self.spent
+        return choice.price
+
+    def _first_pilot(
+        self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]
+    ) -> Float[np.ndarray, "c t d"]:
+        """Draws from where the posterior is, roughly: their moments make better coordinates."""
+        setting = choice.setting
+        for _ in range(MOST_HALVINGS):
+            tried = self._attempt(ground, setting, starts, Draws())
+            driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
+            run = driven.run
+            heat = run.stats["virial"].mean((1, 2)).astype(np.float64)
+            hot = heat.mean() - 1 - 2 * heat.std(ddof=1) / np.sqrt(len(heat)) > _MOST_HEAT_AT_FIRST
+            refused = float(run.stats["refused"].mean()) > _MOST_REFUSED_AT_FIRST
+            objections = tuple(name for name, holds in (("refused", refused), ("virial", hot)) if holds)
+            self._enter("first pilot", tried, run, choice.bias, objections)
+            self._check_stop()
+            if not objections:
+                return pytree.host_rows(run.draws, 2)
+            setting = self._cheaper(setting.halved())
+        raise NoPlan("no step size was small enough for the first pilot: the posterior is too far from a Gaussian")
+
+    def _recentred(self, ground: Ground, draws: Float[np.ndarray, "c t d"]) -> tuple[Ground, np.ndarray]:
+        """Coordinates with the mean and covariance of pilot draws, and these draws in them."""
+        center = pytree.host_rows(jax.tree.map(np.asarray, ground.coordinates.center), 0)
+        root = np.asarray(ground.coordinates.root, np.float64)
+        z = np.linalg.solve(root, (draws - center).reshape(-1, len(center)).T).T.reshape(draws.shape)
+        mean, cov = shrunk_moments(z)
+        values, vectors = np.linalg.eigh(cov)
+        new_root = root @ (vectors * np.sqrt(values))
+        within = (z.reshape(-1, len(center)) - mean) @ (vectors / np.sqrt(values))
+        probes = within[self._rng.choice(len(within), PROBES, replace=False)]
+        ground = lay(self.target, self._unravel(center + root @ mean), new_root, probes)
+        self.spent += ground.spent
+        return ground, within
+
+    def _second_pilot(self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]) -> Driven:
+        setting, self.ground = choice.setting, ground
+        for _ in range(MOST_HALVINGS):
+            tried = self._attempt(ground, setting, starts, self.collector)
+            driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
+            found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
+            objections = tuple(name for name in found.objections if name != "slope")
+            self._enter("pilot", tried, driven.run, found.bias, objections, kept=not objections)
+            self._check_stop()
+            if not objections:
+                return driven
+            setting = self._cheaper(setting.halved())
+        raise NoPlan("no step size was small enough for the pilot: the posterior is too far from a Gaussian")
+
+    def _pilot_accuracy(self, choice: rule.Choice) -> float:
+        if self._left() is None:
+            return self.accuracy
+        return max(self.accuracy, math.sqrt(choice.price))
+
+    def _cheaper(self, setting: rule.Setting) -> rule.Setting:
+        """The setting, or all data in every step where that costs no more."""
+        n = self.target.num_data
+        everything = rule.Setting(rule.FULL, 0, rule.LARGEST_STEP)
+        if setting.kind != rule.FULL and everything.per_time(n) <= setting.per_time(n):
+            return everything
+        return setting
+
+    def again(self, driven: Driven, bias: float, objections: tuple[str, ...]) -> Driven:
+        """The chains go on from where they are with half the step; their draws so far are given up."""
+        assert self.ground is not None
+        tried = driven.attempt
+        self._enter("run", tried, driven.run, bias, objections)
+        z = np.asarray(tried.chains.checkpoint.carry.chains.state.phase.position, np.float64)
+        tried = self._attempt(self.ground, self._cheaper(tried.setting.halved()), z, self.collector)
+        return tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("run"), lambda run: None)
+
+    # ------------------------------------------------------------------ parts
+
+    def _attempt(
+        self, ground: Ground, setting: rule.Setting, z: Float[np.ndarray, "c d"], collector: AbstractCollector
+    ) -> Attempt:
+        center = pytree.host_rows(jax.tree.map(np.asarray, ground.coordinates.center), 0)
+        flat = center + z @ np.asarray(ground.coordinates.root, np.float64).T
+        starts = jax.tree.map(lambda *rows: np.stack(rows), *(self._unravel(row) for row in flat))
+        return attempt(ground, setting, starts, self.key(), collector, self.settings, devices=self.devices)
+
+    def _enter(
+        self, stage: str, tried: Attempt, run: Run, bias: float, objections: tuple[str, ...], kept: bool = False
+    ) -> None:
+        recorded = (run.settings["num_steps"] - tried.burn) * tried.setting.step_size
+        cost = run.cost.datum_gradients
+        self.history.append(Pilot(stage, tried.setting, bias, recorded, cost, objections))
+        if not kept:
+            self.spent += cost
+
+    def telling(self, stage: str) -> Tick:
+        return lambda done, text: self.tick(done, f"{stage}: {text}")
+
+    def _check_stop(self) -> None:
+        if self.stop():
+            raise KeyboardInterrupt
+
+
+def _root(precision: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
+    """L with L Lᵀ = H⁻¹, small eigenvalues of H (scaled to a unit diagonal) bounded from below."""
+    scale = 1 / np.sqrt(np.maximum(np.diag(precision), 1e-300))
+    values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
+    return scale[:, None] * vectors / np.sqrt(np.maximum(np.abs(values), 1e-6 * values[-1]))
+
+
+def shrunk_moments(z: Float[np.ndarray, "c t d"]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of draws, the covariance shrunk towards I by the effective number of draws."""
+    flat = z.reshape(-1, z.shape[2])
+    dimension = flat.shape[1]
+    mean, cov = flat.mean(0), np.cov(flat.T).reshape(dimension, dimension)
+    between = z.mean(1).var(0, ddof=1).mean() / max(flat.var(0).mean(), 1e-12)
+    effective = min(len(flat), len(z) / max(between, 1e-3))
+    weight = effective / (effective + dimension + 1)
+    return mean, weight * cov + (1 - weight) * np.eye(dimension)
+
+
+__all__ = ["DATA_PER_POINT", "Findings", "Goal", "NoPlan", "Planner", "rule_for"]

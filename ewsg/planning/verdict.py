@@ -1,0 +1,102 @@
+"""The verdict on a run: how well its means and sds are known, and what speaks against them."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .._core import pytree
+from ..result.paired import predicted_sd_error
+from ..result.run import Run
+
+_MOST_REFUSED = 1e-4
+_FEWEST_REFUSALS = 5
+_SLOPE_LIMIT = 3.5
+_VIRIAL_ERRORS = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Findings:
+    """What the draws and the diagnostics of a run say about it.
+
+    Attributes:
+        error: the largest Monte-Carlo standard error of a mean or an sd, in posterior sd.
+        mean_error: of each mean.
+        sd_error: of each sd.
+        bias: relative error of the sd that the tilts of the run predict.
+        virial: −E[z_k F_k] of each coordinate: 1 where the chain has the right temperature.
+        virial_error: its standard errors.
+        slope: largest score |S_k|/se of the virial's slope along a coordinate.
+        refused: share of steps refused at the wall.
+        objections: what speaks against the run, in words; empty if nothing does.
+    """
+
+    error: float
+    mean_error: Float[np.ndarray, " d"]
+    sd_error: Float[np.ndarray, " d"]
+    bias: float
+    virial: Float[np.ndarray, " d"]
+    virial_error: Float[np.ndarray, " d"]
+    slope: float
+    refused: float
+    objections: tuple[str, ...]
+
+
+def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
+    """The findings on the good chains of a run in coordinates, judged against an accuracy.
+
+    Args:
+        run: whose draws are the user's parameters, and whose stats are in coordinates z.
+        accuracy: in posterior standard deviations.
+        rule: of `Paired`; None if every step takes all data.
+    """
+    draws = pytree.host_rows(run.good_draws(), 2)
+    mean_error, sd_error = errors(draws)
+    error = float(max(mean_error.max(), sd_error.max()))
+    stats = {name: np.asarray(values[run.ok], np.float64) for name, values in run.stats.items()}
+    virial, virial_error = _over_chains(stats["virial"].mean(1))
+    overall, overall_error = _over_chains(stats["virial"].mean((1, 2)))
+    slope, slope_error = _over_chains(stats["virial_slope"].mean(1))
+    refused = float(stats["refused"].mean()) if "refused" in stats else 0.0
+    bias = 0.0
+    if rule is not None:
+        means = {name: float(stats[name].mean()) for name in ("tilt_second", "tilt_lean", "tilt_fourth")}
+        bias = predicted_sd_error(
+            second=means["tilt_second"],
+            lean=means["tilt_lean"],
+            fourth=means["tilt_fourth"],
+            noise_ratio=float(stats["noise_ratio"].mean()),
+            rule=rule,
+        )
+    # Long runs see biases far below the accuracy: scores are those of a run that is just long enough.
+    enough = max(1.0, accuracy / 2 / error) if error > 0 else 1.0
+    score = float(np.max(np.abs(slope) / np.maximum(slope_error, 1e-300)))
+    objections = []
+    steps = run.settings["num_steps"] - run.settings["discard"]
+    if refused > _MOST_REFUSED and refused * steps * len(draws) >= _FEWEST_REFUSALS:
+        objections.append("refused")
+    if (
+        np.max(np.abs(virial - 1) - _VIRIAL_ERRORS * virial_error) > accuracy
+        or abs(overall - 1) - _VIRIAL_ERRORS * overall_error > accuracy
+    ):
+        objections.append("virial")
+    if score > _SLOPE_LIMIT * enough:
+        objections.append("slope")
+    if 2 * bias > accuracy:
+        objections.append("tilts")
+    return Findings(error, mean_error, sd_error, bias, virial, virial_error, score, refused, tuple(objections))
+
+
+def errors(draws: Float[np.ndarray, "chain draw d"]) -> tuple[np.ndarray, np.ndarray]:
+    """Monte-Carlo standard errors of means and sds, in posterior sd, from the spread of the chains' averages."""
+    mean, sd = draws.mean((0, 1)), draws.std((0, 1))
+    sd = np.where(sd > 0, sd, 1.0)
+    _, mean_error = _over_chains(draws.mean(1))
+    _, square_error = _over_chains(((draws - mean) ** 2).mean(1))
+    return mean_error / sd, square_error / (2 * sd**2)
+
+
+def _over_chains(values: np.ndarray) -> tuple[Any, Any]:
+    """Mean over chains, and its standard error."""
+    return values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))

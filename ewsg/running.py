@@ -1,0 +1,169 @@
+"""Chains on their way: started or restored, driven for some steps, turned into a run. The mechanics of sampling."""
+
+import dataclasses
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from . import _random
+from ._core import pytree
+from ._core.component import describe
+from ._core.types import Key, Position
+from ._engine import interrupt, loop, progress as _progress, start as _start
+from ._engine.draws import Kept
+from ._engine.driver import Driver, Snapshot
+from ._engine.plan import Plan
+from ._engine.state import HOT, Checkpoint, Limits
+from .collect import AbstractCollector, InCoordinates
+from .errors import InputError, first_line
+from .result.autosave import Autosave
+from .result.cost import RunCost
+from .result.failure import likely_cause
+from .result.run import Run
+from .sampler import AbstractSampler
+from .target.coordinates import AbstractCoordinates
+from .target.fingerprint import fingerprint as _fingerprint
+from .target.target import Target
+
+_PROBE_STEPS = 10
+_RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
+Tick = Callable[[int, str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Chains:
+    """Chains between two stretches of a run.
+
+    Attributes:
+        sampler: the transition.
+        collector: what is kept of each draw.
+        settings: how the run is made, for `run.settings`.
+        fingerprint: of its target.
+        checkpoint: where the chains are.
+        kept: their draws so far.
+        cost: what was spent so far on other things than the chains' own steps.
+        devices: how many devices share the chains.
+    """
+
+    sampler: AbstractSampler
+    collector: AbstractCollector
+    settings: dict[str, Any]
+    fingerprint: dict[str, Any]
+    checkpoint: Checkpoint
+    kept: Kept | None = None
+    cost: RunCost = dataclasses.field(default_factory=RunCost)
+    devices: int = 1
+
+    def run(self, snapshot: Snapshot) -> Run:
+        """The run that stands where a snapshot says."""
+        return Run.of(snapshot, self.sampler, self.settings, self.fingerprint, self.cost)
+
+    def driver(self, plan: Plan) -> Driver:
+        """What takes these chains through a plan, whose steps are counted from the very start."""
+        return Driver(self.sampler, self.collector, plan, self.checkpoint, self.kept, self.devices)
+
+    def after(self, snapshot: Snapshot) -> "Chains":
+        """The same chains where a snapshot says."""
+        cost = self.cost.with_time(snapshot.seconds, snapshot.compile_seconds)
+        return dataclasses.replace(self, checkpoint=snapshot.checkpoint, kept=snapshot.kept, cost=cost)
+
+
+def begin(
+    target: Target,
+    sampler: AbstractSampler,
+    collector: AbstractCollector,
+    coordinates: AbstractCoordinates | None,
+    at: _start.Start,
+    key: Key,
+    settings: dict[str, Any],
+    limit: float,
+    plan: Plan,
+    devices: int = 1,
+) -> Chains:
+    """Chains at their starting points.
+
+    Args:
+        target: the posterior, over the user's parameters.
+        sampler: the transition, of the posterior in these coordinates.
+        collector: what is kept of each draw, a function of the user's parameters.
+        coordinates: None where chains run in the user's own.
+        at: the starting points, the user's parameters.
+        key: the root key.
+        settings: to which those of the chains are added.
+        limit: `divergence_limit`.
+        plan: of the run.
+        devices: how many devices share the chains.
+    """
+    positions = at.positions
+    if coordinates is not None:
+        positions = jax.tree.map(np.asarray, jax.jit(jax.vmap(coordinates.locate))(positions))
+        collector = InCoordinates(collector, coordinates)
+    sampler.check(positions)
+    num_chains = jax.tree.leaves(positions)[0].shape[0]
+    settings = settings | {
+        "coordinates": describe(coordinates),
+        "temperature": float(sampler.temperature),
+        "num_chains": num_chains,
+        "num_data": target.num_data,
+        "dimension": pytree.size(at.first),
+        "rng": _random.generator_of(key),
+        "divergence_limit": float(limit),
+        "versions": _versions(),
+    }
+    clock = time.perf_counter()
+    try:
+        shapes = jax.eval_shape(loop.start, sampler, collector, key, positions)
+    except InputError:
+        raise
+    except Exception as error:  # in a component of the user's own, or a function among the settings
+        raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
+    _start.check_chains(shapes, num_chains)
+    carry, keys = jax.block_until_ready(loop.start(sampler, collector, key, positions))
+    cost = RunCost(compile_seconds=time.perf_counter() - clock)
+    checkpoint = Checkpoint(carry, keys, _limits(sampler, limit, positions, plan))
+    found = _fingerprint(target, at.first, at.densities)
+    return Chains(sampler, collector, settings, found, checkpoint, None, cost, devices)
+
+
+def complete(chains: Chains, plan: Plan, progress: bool | None, save_to: str | os.PathLike | None) -> Run:
+    """Drives the chains to the end of their plan, or to the first Ctrl-C or SIGTERM, and saves the run."""
+    saver = Autosave(save_to)
+    driver = chains.driver(plan)
+    with interrupt.deferred(terminate=save_to is not None) as stop, _progress.bar(plan.num_steps, progress) as tick:
+        snapshot = driver.run(stop, tick, lambda: saver.if_due(lambda: chains.run(driver.snapshot())))
+        run = explained(chains.run(snapshot), chains.sampler)
+        saver.save(run)
+    return run
+
+
+def explained(run: Run, sampler: AbstractSampler) -> Run:
+    """The run, with the likely cause among its settings if chains failed."""
+    if run.ok.all() and not run.hot.any():
+        return run
+    position = run.fingerprint["position"]
+    if isinstance(sampler.target, Target) and sampler.target.is_centred:
+        position = np.zeros(pytree.size(position), np.float32)
+    cause = likely_cause(sampler, position)
+    return dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
+
+
+def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> Limits:
+    size = max(1.0, *(float(np.max(np.abs(np.asarray(leaf, np.float64)))) for leaf in jax.tree.leaves(start)))
+    largest = float(np.finfo(np.float32).max)
+    return Limits(
+        distance=np.array(min(divergence_limit * size, largest), np.float32),
+        temperature=np.array(min(HOT * float(sampler.temperature), largest), np.float32),
+        probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
+    )
+
+
+def _versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that a run depends on."""
+    found = {name: importlib.metadata.version(name) for name in _RECORDED_VERSIONS}
+    return {"python": platform.python_version(), **found}

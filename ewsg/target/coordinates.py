@@ -1,0 +1,190 @@
+"""Affine coordinates θ = c + L z, in which a posterior is nearly N(0, I): a transformation of targets."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from .._core import pytree
+from .._core.component import Component, as_real
+from .._core.types import Batch, Position
+from ..errors import InputError
+from .likelihood import AbstractLikelihood
+
+Vector = Float[Array, " d"]
+
+
+class AbstractCoordinates(Component):
+    """θ = c + L z for parameters θ, a pytree, and coordinates z, one vector of d numbers.
+
+    A subclass gives the products with L, Lᵀ and L⁻¹. A force g on θ is Lᵀ g on z; a
+    velocity r of z is L r of θ.
+    """
+
+    center: eqx.AbstractVar[Position]
+
+    @abc.abstractmethod
+    def push(self, vector: Vector) -> Vector:
+        """L v."""
+
+    @abc.abstractmethod
+    def pull(self, vector: Vector) -> Vector:
+        """Lᵀ v."""
+
+    @abc.abstractmethod
+    def solve(self, vector: Vector) -> Vector:
+        """L⁻¹ v."""
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return pytree.size(self.center)
+
+    def place(self, z: Float[Array, " d"]) -> Position:
+        """θ = c + L z."""
+        center, unravel = ravel_pytree(jax.tree.map(jnp.asarray, self.center))
+        return unravel(center + self.push(z).astype(center.dtype))
+
+    def locate(self, position: Position) -> Float[Array, " d"]:
+        """z = L⁻¹ (θ − c)."""
+        return self.solve(ravel_pytree(pytree.subtract(position, self.center))[0])
+
+    def start(self) -> Float[Array, " d"]:
+        """z = 0, where θ = c."""
+        return jnp.zeros(self.dimension, pytree.wide_dtype(self.center))
+
+
+class Dense(AbstractCoordinates):
+    """θ = c + L z with a matrix L: for up to some hundreds of parameters.
+
+    Args:
+        center: c, a pytree like the parameters.
+        root: L, of shape (d, d), rows in the order of `jax.flatten_util.ravel_pytree`; not singular.
+    """
+
+    center: Position = eqx.field(converter=pytree.as_arrays)
+    root: Float[Array, "d d"] = eqx.field(converter=pytree.as_arrays)
+
+    def __check_init__(self):
+        _check("Dense", "root", self.root, (self.dimension, self.dimension))
+
+    def push(self, vector: Vector) -> Vector:
+        return self.root @ vector
+
+    def pull(self, vector: Vector) -> Vector:
+        return vector @ self.root
+
+    def solve(self, vector: Vector) -> Vector:
+        return jnp.linalg.solve(self.root, vector)
+
+
+class Diagonal(AbstractCoordinates):
+    """θ = c + s ∘ z: every parameter in units of its own, for any number of parameters.
+
+    Args:
+        center: c, a pytree like the parameters.
+        scale: s, of shape (d,), in the order of `jax.flatten_util.ravel_pytree`; positive.
+    """
+
+    center: Position = eqx.field(converter=pytree.as_arrays)
+    scale: Float[Array, " d"] = eqx.field(converter=pytree.as_arrays)
+
+    def __check_init__(self):
+        _check("Diagonal", "scale", self.scale, (self.dimension,), positive=True)
+
+    def push(self, vector: Vector) -> Vector:
+        return self.scale * vector
+
+    def pull(self, vector: Vector) -> Vector:
+        return self.scale * vector
+
+    def solve(self, vector: Vector) -> Vector:
+        return vector / self.scale
+
+
+class LowRank(AbstractCoordinates):
+    """θ = c + s ∘ (z + U (e ∘ Uᵀ z)): units of their own, and k directions U that are stretched by 1 + e.
+
+    Args:
+        center: c, a pytree like the parameters.
+        scale: s, of shape (d,), in the order of `jax.flatten_util.ravel_pytree`; positive.
+        directions: U, of shape (d, k), with orthonormal columns.
+        stretch: 1 + e, of shape (k,); positive.
+    """
+
+    center: Position = eqx.field(converter=pytree.as_arrays)
+    scale: Float[Array, " d"] = eqx.field(converter=pytree.as_arrays)
+    directions: Float[Array, "d k"] = eqx.field(converter=pytree.as_arrays)
+    stretch: Float[Array, " k"] = eqx.field(converter=pytree.as_arrays)
+
+    def __check_init__(self):
+        _check("LowRank", "scale", self.scale, (self.dimension,), positive=True)
+        _check("LowRank", "stretch", self.stretch, np.shape(self.stretch)[:1], positive=True)
+        _check("LowRank", "directions", self.directions, (self.dimension, np.size(self.stretch)))
+
+    def push(self, vector: Vector) -> Vector:
+        return self.scale * self._stretched(vector, self.stretch - 1)
+
+    def pull(self, vector: Vector) -> Vector:
+        return self._stretched(self.scale * vector, self.stretch - 1)
+
+    def solve(self, vector: Vector) -> Vector:
+        return self._stretched(vector / self.scale, 1 / self.stretch - 1)
+
+    def _stretched(self, vector: Vector, by: Float[Array, " k"]) -> Vector:
+        return vector + self.directions @ (by * (vector @ self.directions))
+
+
+class CoordinateLikelihood(AbstractLikelihood):
+    """ℓ_i(c + L z), a function of z."""
+
+    likelihood: AbstractLikelihood
+    coordinates: AbstractCoordinates
+
+    def __call__(self, params: Float[Array, " d"], datum: Batch) -> Float[Array, ""]:
+        return self.likelihood(self.coordinates.place(params), datum)
+
+    def values(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, " b"]:
+        return self.likelihood.values(self.coordinates.place(params), batch)
+
+    def gradient(self, params: Float[Array, " d"], batch: Batch, weights: Float[Array, " b"]) -> Float[Array, " d"]:
+        gradient = self.likelihood.gradient(self.coordinates.place(params), batch, weights)
+        return self.coordinates.pull(ravel_pytree(gradient)[0]).astype(params.dtype)
+
+    def directional(
+        self, params: Float[Array, " d"], batch: Batch, direction: Float[Array, " d"]
+    ) -> Float[Array, " b"]:
+        position, tangent = jax.jvp(self.coordinates.place, (params,), (direction,))
+        return self.likelihood.directional(position, batch, tangent)
+
+    def gradients(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, "b d"]:
+        each = self.likelihood.gradients(self.coordinates.place(params), batch)
+        return jax.vmap(self.coordinates.pull)(pytree.rows(each)).astype(params.dtype)
+
+
+class CoordinatePrior(eqx.Module):
+    """log π(c + L z), a function of z; the constant log |det L| is left out."""
+
+    log_prior: Callable
+    coordinates: AbstractCoordinates
+
+    def __call__(self, params: Float[Array, " d"]) -> Float[Array, ""]:
+        return self.log_prior(self.coordinates.place(params))
+
+
+def _check(owner: str, name: str, value: Any, shape: tuple[int, ...], *, positive: bool = False) -> None:
+    """Raise InputError unless a setting is an array of finite numbers of this shape."""
+    array = as_real(value)
+    if array is None or array.shape != shape:
+        found = getattr(array, "shape", type(value).__name__)
+        raise InputError(f"{owner}: {name} must be an array of numbers of shape {shape}, not {found}")
+    if isinstance(array, jax.core.Tracer):
+        return
+    if not np.all(np.isfinite(array)) or (positive and not np.all(array > 0)):
+        raise InputError(f"{owner}: {name} must have {'positive, ' if positive else ''}finite entries only")
