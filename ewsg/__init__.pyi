@@ -28,6 +28,8 @@ from .collect import AbstractCollector as AbstractCollector
 from .estimators.public import *
 from .integrators.public import *
 from .kernels.public import *
+from .planning.plan import Plan as Plan
+from .planning.sampling import plan as plan
 from .result.run import Run as Run
 from .result.storage import load as load
 from .sampler import (

@@ -28,6 +28,10 @@ class DataNotFound(InputError, FileNotFoundError):
     """A data set was not found on the search path, and could not be fetched."""
 
 
+class NoPlan(InputError):
+    """A posterior that no plan was found for; the message says why, and what to do."""
+
+
 class FileFormatError(InputError):
     """A file is not a run that this library wrote, or is damaged."""
 

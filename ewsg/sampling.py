@@ -13,13 +13,24 @@ from ._core.component import check_count, check_positive, check_same, describe, 
 from ._core.types import Position
 from ._engine import placement, start as _start
 from ._engine.draws import Kept
-from ._engine.plan import Plan, check_length, check_plan, check_total, count_steps, make_plan
+from ._engine.plan import Plan as Steps, check_length, check_plan, check_total, count_steps, make_plan
 from ._engine.state import Checkpoint
 from ._random.streams import chain_keys
 from .collect import AbstractCollector, InCoordinates, as_collector, check_collector
 from .errors import InputError, shown, unknown
-from .estimators import AbstractEstimator
-from .integrators import AbstractIntegrator
+from .estimators import AbstractEstimator, Full
+from .integrators import BAOAB, AbstractIntegrator
+from .planning.plan import Plan as Plan
+from .planning.planner import Goal
+from .planning.sampling import (
+    DEFAULT_ACCURACY,
+    DEFAULT_CHAINS,
+    GOAL,
+    check_accuracy,
+    check_chains,
+    continue_planned,
+    sample_planned,
+)
 from .recipes import Method
 from .result import storage
 from .result.run import Run
@@ -32,15 +43,17 @@ from .target.target import Target
 
 def sample(
     target: Target,
-    estimator: AbstractEstimator | AbstractKernel | Method,
+    estimator: AbstractEstimator | AbstractKernel | Method | Plan | None = None,
     integrator: AbstractIntegrator | None = None,
     *,
+    accuracy: float | None = None,
     coordinates: AbstractCoordinates | None = None,
     init: Position | Callable[[jax.Array], Position] | None = None,
-    num_chains: int = 4,
+    num_chains: int | None = None,
     num_steps: int | None = None,
     data_passes: float | None = None,
-    discard: float | int = 0.5,
+    seconds: float | None = None,
+    discard: float | int | None = None,
     thin: int | None = None,
     seed: int | jax.Array = 0,
     rng: str | None = None,
@@ -53,17 +66,26 @@ def sample(
 ) -> Run:
     """Runs chains and returns their draws, diagnostics and cost.
 
+    `ewsg.sample(target)` needs nothing else: it plans (`ewsg.plan`) and runs until every mean and sd is known to 0.05
+    posterior standard deviations, and `run.verdict` says whether it got there. With an estimator and an integrator it
+    runs these, for as long as it is told.
+
     Args:
         target: the posterior, `ewsg.Target` or one of `ewsg.models`.
         estimator: which data a step uses (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
-            which needs no integrator.
+            which needs no integrator; or a plan; None plans.
         integrator: how a step moves (`ewsg.Underdamped`, ...).
+        accuracy: of a planned run: of every mean and sd, in posterior standard deviations; 0.05 unless a budget is
+            given alone (`data_passes`, `seconds`), from which the plan makes the best.
         coordinates: z, in which the chains run, with θ = c + L z (`ewsg.coordinates`); draws come back as θ.
-        init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain.
-        num_chains: chains, run together.
+        init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain;
+            None is the target's own.
+        num_chains: chains, run together: 4, of a planned run 32.
         num_steps: steps per chain; 2,000 when neither this nor `data_passes` is given.
-        data_passes: a budget instead of `num_steps`: at most n · data_passes datum gradients per chain.
-        discard: the discarded start of each chain: a share below 1, or a whole number of steps.
+        data_passes: a budget instead of `num_steps`: at most n · data_passes datum gradients per chain. A planned run
+            shares it among its chains, with the cost of the plan.
+        seconds: a budget of wall-clock time, of a planned run.
+        discard: the discarded start of each chain: a share below 1 (by default one half), or a whole number of steps.
         thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept, or as many as
             fit into 1 GiB.
         seed: a whole number from 0 to 2^64 − 1, or a typed JAX key; equal seeds give equal runs.
@@ -83,7 +105,27 @@ def sample(
         A `Run`. Ctrl-C stops early and returns the draws so far, with `run.interrupted` set.
     """
     _check_options(sample, unknown_options)
+    if estimator is None or (isinstance(estimator, Plan) and num_steps is None):
+        _refuse_given(
+            "a planned run",
+            integrator=integrator,
+            coordinates=coordinates,
+            num_steps=num_steps,
+            discard=discard,
+            thin=thin,
+        )
+        goal = _goal(estimator, accuracy, data_passes, seconds, num_chains, target)
+        options = {"collect": collect, "progress": progress, "save_to": save_to, "devices": devices}
+        if isinstance(estimator, Plan):
+            check_same_target(estimator.pilot.fingerprint, target)
+            return continue_planned(estimator.pilot, target, goal, **options)
+        return sample_planned(target, goal, init=init, seed=seed, rng=rng, **options)
+    _refuse_given("a run with an estimator of its own", accuracy=accuracy, seconds=seconds)
+    num_chains = 4 if num_chains is None else num_chains
+    discard = 0.5 if discard is None else discard
     estimator, integrator, coordinates = _parts(estimator, integrator, coordinates)
+    if init is None and coordinates is not None:
+        init = coordinates.center
     process.check()
     check_parts(target, estimator, integrator)
     check_length(num_steps, data_passes)
@@ -121,6 +163,7 @@ def resume(
     *,
     num_steps: int | None = None,
     data_passes: float | None = None,
+    accuracy: float | None = None,
     estimator: AbstractEstimator | AbstractKernel | Method | None = None,
     integrator: AbstractIntegrator | None = None,
     coordinates: AbstractCoordinates | None = None,
@@ -139,6 +182,7 @@ def resume(
         num_steps: further steps; or
         data_passes: further datum gradients per chain, over n. Without either, an interrupted run is taken to the end
             of what was planned.
+        accuracy: of a planned run, another one to go on to.
         estimator: needed only when the saved one has a Python function among its settings, or a class of your own;
             with the same settings.
         integrator: likewise.
@@ -160,6 +204,11 @@ def resume(
         storage.check_writable(save_to)
     old = storage.read(path, like)
     settings = old.settings
+    if GOAL in settings and num_steps is None and data_passes is None:
+        check_same_target(old.fingerprint, target)
+        goal = _goal_to_go_on(old, accuracy)
+        return continue_planned(old, target, goal, collect=collect, progress=progress, save_to=save_to, devices=devices)
+    _refuse_given("a run that was not planned, or with a length", accuracy=accuracy)
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
     chosen = given_estimator or rebuild(settings["estimator"], "estimator")
     integrator = given_integrator or rebuild(settings["integrator"], "integrator")
@@ -175,7 +224,7 @@ def resume(
     sampler = compose(target, chosen, integrator, coordinates)
     if total is None:
         total = _total_steps(settings, count_steps(sampler, None, data_passes, resumed=True))
-    plan = Plan(total, settings["discard"], settings["thin"])
+    plan = Steps(total, settings["discard"], settings["thin"])
     if coordinates is not None:
         collector = InCoordinates(collector, coordinates)
     restored = old.restored(sampler, collector)
@@ -196,7 +245,7 @@ def _check_options(function: Callable, options: dict[str, Any]) -> None:
 
 
 def _parts(
-    estimator: AbstractEstimator | AbstractKernel | Method,
+    estimator: AbstractEstimator | AbstractKernel | Method | Plan,
     integrator: AbstractIntegrator | None,
     coordinates: AbstractCoordinates | None,
 ) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None, AbstractCoordinates | None]:
@@ -205,11 +254,55 @@ def _parts(
         raise InputError(
             f"coordinates must be ewsg coordinates, not {shown(coordinates)}: see the module ewsg.coordinates"
         )
+    if isinstance(estimator, Plan):
+        estimator = estimator.method
     if not isinstance(estimator, Method):
         return estimator, integrator, coordinates
     if integrator is not None or (coordinates is not None and estimator.coordinates is not None):
         raise InputError("give either a recipe or an estimator and an integrator, not both")
     return estimator.estimator, estimator.integrator, estimator.coordinates or coordinates
+
+
+def _goal(
+    plan: Plan | None,
+    accuracy: float | None,
+    data_passes: float | None,
+    seconds: float | None,
+    num_chains: int | None,
+    target: Any,
+) -> Goal:
+    """What a planned run is for; everything is checked."""
+    for name, value in (("data_passes", data_passes), ("seconds", seconds)):
+        if value is not None:
+            check_positive("sample", name, value)
+    if accuracy is None and data_passes is None and seconds is None:
+        accuracy = DEFAULT_ACCURACY if plan is None else plan.accuracy
+    chains = check_chains(DEFAULT_CHAINS if num_chains is None else num_chains)
+    if plan is not None:
+        chains = plan.pilot.settings["num_chains"]
+        if num_chains not in (None, chains):
+            raise InputError(f"the plan was made for {chains} chains, and num_chains={num_chains}: leave it out")
+    check_parts(target, Full(), BAOAB(1.0, 1.0))
+    budget = None if data_passes is None else data_passes * target.num_data * chains
+    return Goal(None if accuracy is None else check_accuracy(accuracy), budget, seconds, chains)
+
+
+def _goal_to_go_on(old: Run, accuracy: float | None) -> Goal:
+    """What the saved run was for, or another accuracy; raises InputError if there is nothing left to do."""
+    goal = Goal(**old.settings[GOAL])
+    verdict = old.verdict
+    if accuracy is not None:
+        goal = Goal(check_accuracy(accuracy), None, None, goal.num_chains)
+    if verdict is not None and verdict.reached and not (goal.accuracy or 0.0) < verdict.accuracy:
+        raise InputError("the saved run has reached its accuracy: give accuracy=, a smaller one, or num_steps=")
+    return goal
+
+
+def _refuse_given(what: str, **options: Any) -> None:
+    """Raise InputError for an option that such a run does not take."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name}= is not for {what}: leave it out, or see help(ewsg.sample)")
 
 
 def _check_coordinates(coordinates: AbstractCoordinates | None, position: Position) -> None:

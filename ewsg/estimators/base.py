@@ -46,6 +46,11 @@ class AbstractEstimator(Component):
         del key, target, position
         return ()
 
+    def seen(self, target: Target, position: Position) -> Target:
+        """The target whose data this estimator draws at `position`: a wrapper's is anchored there, or weighted."""
+        del position
+        return target
+
     @abc.abstractmethod
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         """The force for this kick, the next state, and a report."""

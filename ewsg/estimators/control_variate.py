@@ -5,18 +5,22 @@ from typing import Any
 
 import equinox as eqx
 import jax
+from jaxtyping import Array, Float
 
-from .._core import pytree
+from .._core import memory, pytree
 from .._core.component import check_count, check_positive
 from .._core.settings import plain
 from .._core.types import Key, Position, Scalar
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..interface import Cost, EstimateInfo, Kick
-from ..target.anchored import anchored, slope_at
+from ..target.anchored import anchored, curvature_at, slope_at
 from ..target.mode import find_mode
 from ..target.target import Target
 from .base import AbstractEstimator, setting_named
-from .correction import AbstractCorrection, doubled
+from .correction import AbstractCorrection, multiplied
+
+_MULTIPLES = {1: 2, 2: 4}
+"""Evaluations in place of one, by order: at θ, at a, and a Hessian-vector product at a, which counts two."""
 
 
 class ControlVariate(AbstractCorrection):
@@ -24,9 +28,12 @@ class ControlVariate(AbstractCorrection):
 
     Datum i has the force G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
     unbiased whenever the inner estimator is. Its spread vanishes as θ → a, so a should be near the mode.
+    At order 2 it is G_i(θ) − G_i(a) − H_i(a)x + F(a) + H(a)x, x = θ − a, H the derivatives of G and F: its spread
+    vanishes as ‖x‖², but may be larger than that of order 1 far from a, where the tails are heavy.
 
-    Costs twice the inner estimator's evaluations per step (at θ and at a); before the first step n datum gradients for
-    F(a), and n for every evaluation of the search. Resuming a saved run repeats that work.
+    Costs twice the inner estimator's evaluations per step (at θ and at a), four times at order 2 (a product with H_i
+    counts two); before the first step n datum gradients for F(a), 2dn for H(a) at order 2, and n for every evaluation
+    of the search. Resuming a saved run repeats that work.
 
     Args:
         inner: which data (any estimator).
@@ -35,7 +42,9 @@ class ControlVariate(AbstractCorrection):
         max_passes: the search begins no further iteration once it has evaluated the full gradient this often.
         tolerance: the search ends where the full gradient is this small, relative to that at the start. Whatever the
             search ends with is a valid anchor: a better one only has less noise.
+        order: 1, or 2 for a d × d matrix and less noise near a.
         slope: Σ_i ∇ℓ_i(a), filled in by `prepare`.
+        curvature: Σ_i ∇²ℓ_i(a) in the order of `ravel_pytree`, filled in by `prepare` at order 2.
 
     The search is `ewsg.find_mode`.
     """
@@ -45,11 +54,15 @@ class ControlVariate(AbstractCorrection):
     start: Position | None = eqx.field(default=None, converter=pytree.as_arrays)
     max_passes: int = eqx.field(static=True, default=100, converter=plain)
     tolerance: float = eqx.field(default=1e-4, converter=plain)
+    order: int = eqx.field(static=True, default=1, converter=plain)
     slope: Position | None = eqx.field(default=None, metadata={"prepared": True})
+    curvature: Float[Array, "d d"] | None = eqx.field(default=None, metadata={"prepared": True})
 
     def __check_init__(self):
         check_count("ControlVariate", "max_passes", self.max_passes, 1)
         check_positive("ControlVariate", "tolerance", self.tolerance)
+        if self.order not in _MULTIPLES:
+            raise InputError(f"ControlVariate: order must be 1 or 2, not {shown(self.order)}")
         if self.anchor is None and self.start is None:
             raise InputError(
                 "ControlVariate needs an anchor: give anchor=, or start= (a pytree like the parameters) to search for "
@@ -67,17 +80,26 @@ class ControlVariate(AbstractCorrection):
         else:
             with setting_named("ControlVariate", "anchor"):
                 target.check(anchor)
-        slope = jax.jit(slope_at)(target, anchor)
-        inner, (gradients, directional) = self.inner.prepare(anchored(target, anchor, slope))
-        prepared = dataclasses.replace(self, inner=inner, anchor=anchor, start=None, slope=slope)
-        return prepared, Cost(gradients + searched + target.num_data, directional)
+        slope, curvature, passes = jax.jit(slope_at)(target, anchor), None, 1
+        if self.order == 2:
+            curvature, passes = _curvature(target, anchor), 1 + 2 * pytree.size(anchor)
+        inner, (gradients, directional) = self.inner.prepare(anchored(target, anchor, slope, curvature))
+        prepared = dataclasses.replace(self, inner=inner, anchor=anchor, start=None, slope=slope, curvature=curvature)
+        return prepared, Cost(gradients + searched + passes * target.num_data, directional)
+
+    @property
+    def multiple(self) -> int:
+        return _MULTIPLES[self.order]
 
     def init(self, key: Key, target: Target, position: Position) -> Any:
         return self.inner.init(key, self._anchored(target, position), position)
 
+    def seen(self, target: Target, position: Position) -> Target:
+        return self.inner.seen(self._anchored(target, position), position)
+
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         force, state, info = self.inner.estimate(key, self._anchored(target, kick.position), kick, state)
-        return force, state, info._replace(cost=doubled(info.cost))
+        return force, state, info._replace(cost=multiplied(self.multiple, info.cost))
 
     def noise_trace(
         self, key: Key, target: Target, position: Position, state: Any, metric: Position | None = None
@@ -87,7 +109,16 @@ class ControlVariate(AbstractCorrection):
     def _anchored(self, target: Target, position: Position) -> Target:
         if self.slope is None:
             raise InputError("ControlVariate is not prepared: use ewsg.compose, or estimator.prepare(target) first")
-        return anchored(target, _shaped_like(position, self.anchor), _shaped_like(position, self.slope))
+        curvature = self.curvature
+        if curvature is not None:
+            curvature = curvature.astype(pytree.wide_dtype(position))
+        return anchored(target, _shaped_like(position, self.anchor), _shaped_like(position, self.slope), curvature)
+
+
+def _curvature(target: Target, anchor: Position) -> Float[Array, "d d"]:
+    bytes_needed = 4 * pytree.wide_dtype(anchor).itemsize * pytree.size(anchor) ** 2
+    memory.check(bytes_needed, "the d × d matrix of ControlVariate(order=2)", "use order=1")
+    return jax.jit(curvature_at)(target, anchor)
 
 
 def _shaped_like(position: Position, point: Position) -> Position:

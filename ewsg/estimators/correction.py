@@ -12,6 +12,11 @@ class AbstractCorrection(AbstractEstimator):
 
     inner: eqx.AbstractVar[AbstractEstimator]
 
+    @property
+    def multiple(self) -> int:
+        """How many evaluations of a datum each of the inner estimator's becomes."""
+        return 2
+
     def __check_init__(self):
         if not isinstance(self.inner, AbstractEstimator):
             raise InputError(f"{type(self).__name__} wraps an estimator, such as Uniform(32), not {shown(self.inner)}")
@@ -23,18 +28,18 @@ class AbstractCorrection(AbstractEstimator):
         self.inner.check(num_data, has_momentum)
 
     def cost(self, num_data: int) -> Cost:
-        return doubled(self.inner.cost(num_data))
+        return multiplied(self.multiple, self.inner.cost(num_data))
 
     def spent(self, num_steps: int, num_data: int) -> int:
-        return 2 * self.inner.spent(num_steps, num_data)
+        return self.multiple * self.inner.spent(num_steps, num_data)
 
     def noise_factor(self, num_data: int) -> float:
         return self.inner.noise_factor(num_data)
 
     def probe_cost(self, num_data: int) -> int:
-        return 2 * self.inner.probe_cost(num_data)
+        return self.multiple * self.inner.probe_cost(num_data)
 
 
-def doubled(cost: Cost) -> Cost:
-    """Every evaluation once at the position and once at the anchor."""
-    return Cost(2 * cost.datum_gradients, 2 * cost.datum_directional)
+def multiplied(multiple: int, cost: Cost) -> Cost:
+    """The cost of so many evaluations in place of each."""
+    return Cost(multiple * cost.datum_gradients, multiple * cost.datum_directional)

@@ -93,6 +93,9 @@ class Leverage(AbstractEstimator):
             )
         return self.inner.init(key, self._weighted(target), position)
 
+    def seen(self, target: Target, position: Position) -> Target:
+        return self.inner.seen(self._weighted(target), position)
+
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         return self.inner.estimate(key, self._weighted(target), kick, state)
 

@@ -16,7 +16,7 @@ from ..interface import Cost, EstimateInfo, Kick
 from ..target.anchored import anchored, slope_at
 from ..target.target import Target
 from .base import AbstractEstimator
-from .correction import AbstractCorrection
+from .correction import AbstractCorrection, multiplied
 
 
 class SVRGState(NamedTuple):
@@ -73,7 +73,8 @@ class SVRG(AbstractCorrection):
         )
         force, inner, info = self.inner.estimate(key, anchored(target, anchor, slope), kick, state.inner)
         calibration = jnp.where(refresh, target.num_data, 0)
-        cost = Cost(2 * info.cost.datum_gradients + calibration, 2 * info.cost.datum_directional)
+        cost = multiplied(self.multiple, info.cost)
+        cost = cost._replace(datum_gradients=cost.datum_gradients + calibration)
         return force, SVRGState(anchor, slope, inner), info._replace(cost=cost)
 
     def cost(self, num_data: int) -> Cost:

@@ -88,6 +88,6 @@ def _own_features(owner: str, numbers: arrays.Numbers, out: np.ndarray | None = 
     return arrays.own(f"{owner}: features", numbers, dtype, out)
 
 
-def origin(features: ArrayLike, *more: int) -> np.ndarray:
+def origin(features: Any, *more: int) -> np.ndarray:
     """Coefficients that are all 0: one for every column, in the dtype of the features."""
     return np.zeros((np.shape(features)[1], *more), arrays.jax_dtype(features.dtype))

@@ -3,39 +3,22 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..result.run import Run
-from . import rule
-from .attempt import Driven
-from .planner import MOST_HALVINGS, Planner
-from .verdict import Findings, judge
+from ..result.verdict import Verdict
+from .attempt import Attempt, Driven
+from .findings import Findings, judge
+from .planner import MOST_HALVINGS, PILOT_TIME, Planner
 
 _GROWTH = 1.5
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """How a run ended.
-
-    Attributes:
-        word: "reached", "budget", "biased" or "interrupted".
-        run: with its draws.
-        findings: on it.
-        accuracy: it was judged against.
-    """
-
-    word: str
-    run: Run
-    findings: Findings
-    accuracy: float
-
-
-def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -> Outcome:
-    """Goes on with the chains of the accepted pilot.
+def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -> Run:
+    """Goes on with the chains of an accepted pilot; the run comes with its verdict.
 
     Looks at them at times a factor 1.5 apart. When something speaks against them, they start again where they are with
     half the step and as many data, or with all data if that costs no more.
@@ -44,44 +27,67 @@ def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -
     halvings = 0
     while True:
         tried, run = driven.attempt, driven.run
-        pairs = None if tried.setting.kind == rule.FULL else rule_of(run)
-        found = judge(run, accuracy, pairs)
+        found = judge(run, accuracy, rule_of(run))
         if planner.stop():
-            return Outcome("interrupted", run, found, accuracy)
+            return judged("interrupted", run, found, accuracy)
         reached = goal.accuracy is not None and found.error <= accuracy / 2
         objections = tuple(name for name in found.objections if reached or name != "slope")
         if reached and not objections:
-            return Outcome("reached", run, found, accuracy)
-        if objections and goal.accuracy is not None:
-            if halvings == MOST_HALVINGS:
-                return Outcome("biased", run, found, accuracy)
+            return judged("reached", run, found, accuracy)
+        ends = next_look(planner, driven)
+        over = ends <= run.settings["num_steps"]
+        if objections and goal.accuracy is not None and not over and halvings < MOST_HALVINGS:
             halvings += 1
             driven = planner.again(driven, found.bias, objections)
-            continue
-        ends = next_look(planner, driven)
-        if ends <= run.settings["num_steps"]:
-            return Outcome("biased" if objections else "budget", run, found, accuracy)
-        driven = tried.to(ends, planner.stop, planner.telling(f"error {found.error:.3f} of {accuracy / 2:.3f}"), save)
+        elif over or (objections and goal.accuracy is not None):
+            return judged("biased" if found.objections else "budget", run, found, accuracy)
+        else:
+            driven = tried.to(ends, planner.stop, planner.telling(f"error {found.error:.3f}"), save)
+
+
+def looks(tried: Attempt) -> Iterator[int]:
+    """The numbers of steps at which chains are looked at."""
+    recorded = tried.steps(PILOT_TIME) - tried.burn
+    while True:
+        yield tried.burn + recorded
+        recorded = tried.thin * math.ceil(recorded * _GROWTH / tried.thin)
 
 
 def next_look(planner: Planner, driven: Driven) -> int:
-    """Steps from the start of the chains to the next look: half as many again, as far as the budget goes."""
+    """Steps from the start of the chains to the next look, as far as the budget goes."""
     tried, run, goal = driven.attempt, driven.run, planner.goal
     done = run.settings["num_steps"]
-    recorded = done - tried.burn
-    ends = tried.burn + tried.thin * math.ceil(recorded * _GROWTH / tried.thin)
-    if goal.accuracy is None and goal.budget is not None:
-        ends = 2**31 - 1
+    if goal.accuracy is None:
+        ends = 2**31 - 1 - tried.thin
+    else:
+        ends = next(look for look in looks(tried) if look > done)
     if goal.budget is not None:
-        per_step = tried.setting.per_time(planner.target.num_data) * tried.setting.step_size * goal.num_chains
-        left = goal.budget - planner.spent - run.cost.datum_gradients
+        per_step = tried.setting.per_step(planner.target.num_data) * goal.num_chains
+        left = goal.budget - run.cost.datum_gradients
         ends = min(ends, done + max(0, int(left / per_step)))
     if goal.seconds is not None:
-        used = time.perf_counter() - planner.began
         per_step = run.cost.seconds / max(done, 1)
-        left = (goal.seconds - used) / max(per_step, 1e-9)
-        ends = min(ends, done + max(0, int(left)))
+        left = goal.seconds - (time.perf_counter() - planner.began)
+        ends = min(ends, done + max(0, int(left / max(per_step, 1e-9))))
     return tried.burn + (ends - tried.burn) // tried.thin * tried.thin
+
+
+def judged(word: str, run: Run, found: Findings, accuracy: float) -> Run:
+    """The run with its verdict."""
+    verdict = Verdict(
+        word=word,
+        accuracy=accuracy,
+        error=float(errors(found).max()),
+        mcse=found.error,
+        bias=found.bias,
+        coldest=float(found.virial.min()),
+        hottest=float(found.virial.max()),
+        slope=found.slope,
+        refused=found.refused,
+        objections=found.objections,
+    )
+    settings = run.settings | {"verdict": verdict.to_json(), "interrupted": word == "interrupted"}
+    return dataclasses.replace(run, settings=settings)
 
 
 def rule_of(run: Run) -> str | None:
@@ -94,8 +100,8 @@ def rule_of(run: Run) -> str | None:
     return None
 
 
-def error_of(findings: Findings) -> np.ndarray:
-    """√(MCSE² + bias²) of every mean and sd: of the sd the bias that the tilts, or a virial off 1, tell."""
-    excess = np.maximum(np.abs(findings.virial - 1) - 2 * findings.virial_error, 0) / 2
-    bias = np.maximum(excess, findings.bias)
-    return np.concatenate([findings.mean_error, np.sqrt(findings.sd_error**2 + bias**2)])
+def errors(found: Findings) -> np.ndarray:
+    """√(MCSE² + bias²) of every mean, then of every sd: the bias that the tilts tell, or a virial that is not 1."""
+    excess = np.maximum(np.abs(found.virial - 1) - 2 * found.virial_error, 0) / 2
+    bias = np.maximum(excess, found.bias)
+    return np.concatenate([found.mean_error, np.sqrt(found.sd_error**2 + np.max(bias) ** 2)])

@@ -3,8 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
-
-import jax
+from typing import Any
 
 from .._core.component import describe
 from .._core.types import Key, Position
@@ -66,9 +65,8 @@ def attempt(
     starts: Position,
     key: Key,
     collector: AbstractCollector,
-    settings: dict,
-    most_draws: int | None = None,
-    burn_time: float = BURN_TIME,
+    settings: dict[str, Any],
+    spent: int,
     devices: int = 1,
 ) -> Attempt:
     """Chains at a setting, from starting points in the user's parameters.
@@ -80,17 +78,13 @@ def attempt(
         key: of the chains.
         collector: what is kept.
         settings: for the run.
-        most_draws: unused draws are not kept: a longer spacing.
-        burn_time: discarded.
+        spent: datum gradients so far, for the cost of the run.
         devices: how many share the chains.
     """
-    del most_draws
     method, prepared = ground.method(setting)
-    assert method.integrator is not None
     sampler = Sampler(ground.within, prepared, method.integrator)
-    burn = math.ceil(burn_time / setting.step_size)
+    burn = math.ceil(BURN_TIME / setting.step_size)
     thin = max(1, round(SPACING / setting.step_size))
-    plan = Plan(burn + thin, burn, thin)
     at = _start.stacked_points(ground.target, starts)
     settings = settings | {
         "estimator": describe(method.estimator),
@@ -98,13 +92,9 @@ def attempt(
         "integrator_in_sum_units": describe(method.integrator),
         "collect": describe(collector),
     }
+    plan = Plan(burn + thin, burn, thin)
     chains = begin(
         ground.target, sampler, collector, method.coordinates, at, key, settings, _DIVERGENCE_LIMIT, plan, devices
     )
-    return Attempt(setting, chains, burn, thin)
-
-
-def last_positions(run: Run, count: int) -> Position:
-    """The last draws of a run, one per chain, repeated if more are wanted."""
-    del count
-    return jax.tree.map(lambda leaf: leaf[:, -1], run.draws)
+    cost = dataclasses.replace(chains.cost, planning_gradients=spent)
+    return Attempt(setting, dataclasses.replace(chains, cost=cost), burn, thin)

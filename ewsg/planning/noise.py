@@ -11,10 +11,10 @@ from jaxtyping import Array, Float
 from .. import _random
 from .._core.types import Key
 from ..estimators import AbstractEstimator
-from ..result.paired import predicted_sd_error
 from ..target.target import Target
+from ._bias import predicted_sd_error
 
-DATA_PER_POINT = 256
+_FEWEST_DATA, _MOST_DATA = 64, 256
 _QUANTILE = 0.9
 
 
@@ -55,21 +55,22 @@ def measure(
         points: of z.
         key: for the data and for r.
     """
-    local, tilts = _measure(target, estimator, jnp.asarray(points, jnp.result_type(target.init)), key)
+    data = 2 * (min(_MOST_DATA, max(_FEWEST_DATA, target.num_data // len(points))) // 2)
+    local, tilts = _measure(target, estimator, data, jnp.asarray(points, jnp.result_type(target.init)), key)
     local, tilts = np.asarray(local, np.float64), np.asarray(tilts, np.float64)
     noise = Noise(float(local.mean()), float(np.quantile(local, _QUANTILE)), tilts.ravel())
-    return noise, len(points) * DATA_PER_POINT
+    return noise, len(points) * data
 
 
-@functools.partial(jax.jit)
+@functools.partial(jax.jit, static_argnames="data")
 def _measure(
-    target: Target, estimator: AbstractEstimator, points: Float[Array, "p d"], key: Key
+    target: Target, estimator: AbstractEstimator, data: int, points: Float[Array, "p d"], key: Key
 ) -> tuple[Float[Array, " p"], Float[Array, "p pairs"]]:
     def at(point_key: tuple[Float[Array, " d"], Key]) -> tuple[Array, Array]:
         point, own = point_key
         key_data, key_momentum = _random.split(own)
         seen = estimator.seen(target, point)
-        indices = seen.draw(key_data, DATA_PER_POINT)
+        indices = seen.draw(key_data, data, replace=True)
         forces = seen.forces(point, indices)
         along = forces @ _random.normal_like(key_momentum, point)
         first, second = jnp.split(along, 2)

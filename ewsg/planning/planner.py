@@ -1,4 +1,4 @@
-"""The search for a plan: mode, coordinates, noise, setting, pilots; then the same chains, until the accuracy is there."""
+"""The search for a plan: mode, coordinates, noise, setting, pilots."""
 
 import dataclasses
 import math
@@ -14,15 +14,16 @@ from .. import _random
 from .._core import pytree
 from .._core.types import Key, Position
 from ..collect import AbstractCollector, Draws
+from ..errors import NoPlan
 from ..result.run import Run
 from ..running import Tick
 from ..target.mode import Mode, find_mode
 from ..target.target import Target
 from . import rule
 from .attempt import Attempt, Driven, attempt
-from .ground import PROBES, Ground, lay, rule_for, unraveller
-from .noise import DATA_PER_POINT, Noise, measure
-from .verdict import Findings, judge
+from .findings import judge
+from .ground import PROBES, Ground, lay, unraveller
+from .noise import Noise, measure
 
 _PILOT_CHAINS = 32
 PILOT_TIME = 25.0
@@ -34,10 +35,6 @@ _MOST_REFUSED_AT_FIRST = 1e-3
 _MOST_HEAT_AT_FIRST = 0.3
 _SECOND_ORDER_SHARE = 0.5
 _PLANNING_SHARE = 0.3
-
-
-class NoPlan(Exception):
-    """Why there is no plan for a posterior, in one sentence."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,7 +161,9 @@ class Planner:
             choices.append(first)
         best = min(choices, key=lambda choice: choice.price)
         prepare = 2 * d * n
-        affordable = prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best)
+        affordable = hasattr(
+            ground, "second_order_without_curvature"
+        ) and prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best)
         if affordable:
             noise, drawn = measure(ground.within, ground.second_order_without_curvature(), points, self.key())
             self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
@@ -273,13 +272,13 @@ class Planner:
         center = pytree.host_rows(jax.tree.map(np.asarray, ground.coordinates.center), 0)
         flat = center + z @ np.asarray(ground.coordinates.root, np.float64).T
         starts = jax.tree.map(lambda *rows: np.stack(rows), *(self._unravel(row) for row in flat))
-        return attempt(ground, setting, starts, self.key(), collector, self.settings, devices=self.devices)
+        return attempt(ground, setting, starts, self.key(), collector, self.settings, self.spent, self.devices)
 
     def _enter(
         self, stage: str, tried: Attempt, run: Run, bias: float, objections: tuple[str, ...], kept: bool = False
     ) -> None:
         recorded = (run.settings["num_steps"] - tried.burn) * tried.setting.step_size
-        cost = run.cost.datum_gradients
+        cost = run.cost.datum_gradients - run.cost.planning_gradients
         self.history.append(Pilot(stage, tried.setting, bias, recorded, cost, objections))
         if not kept:
             self.spent += cost
@@ -308,6 +307,3 @@ def shrunk_moments(z: Float[np.ndarray, "c t d"]) -> tuple[np.ndarray, np.ndarra
     effective = min(len(flat), len(z) / max(between, 1e-3))
     weight = effective / (effective + dimension + 1)
     return mean, weight * cov + (1 - weight) * np.eye(dimension)
-
-
-__all__ = ["DATA_PER_POINT", "Findings", "Goal", "NoPlan", "Planner", "rule_for"]

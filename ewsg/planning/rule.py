@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..result.paired import predicted_sd_error
 from .noise import Noise
 
 FRICTION = 1.0
@@ -43,10 +42,13 @@ class Setting(NamedTuple):
     batch: int
     step_size: float
 
+    def per_step(self, num_data: int) -> int:
+        """Datum gradients per step, of one chain."""
+        return num_data if self.kind == FULL else EVALUATIONS[self.kind] * self.batch
+
     def per_time(self, num_data: int) -> float:
         """Datum gradients per unit of time, of one chain."""
-        data = num_data if self.kind == FULL else EVALUATIONS[self.kind] * self.batch
-        return data / self.step_size
+        return self.per_step(num_data) / self.step_size
 
     def halved(self) -> "Setting":
         """Half the step with as many data: less noise and less error of the step, at twice the price."""
@@ -102,7 +104,7 @@ def minibatches(
         batch = max(_FEWEST_DATA, 2 * int(np.ceil(rate * step / 2 - 1e-9)))
         if batch > num_data:
             break
-        setting = Setting(kind, batch, step)
+        setting = Setting(kind, batch, float(step))
         bias = noise.bias(batch / step, rule)
         if budget is None and _SAFETY * bias > accuracy:
             continue
@@ -122,16 +124,3 @@ def _priced(
         left = budget - extra
         price = float("inf") if left <= 0 else (_SAFETY * bias) ** 2 + effort * per_time / left
     return Choice(setting, bias, price, effort)
-
-
-__all__ = [
-    "EVALUATIONS",
-    "FIRST",
-    "FRICTION",
-    "FULL",
-    "LARGEST_STEP",
-    "SECOND",
-    "Choice",
-    "Setting",
-    "predicted_sd_error",
-]

@@ -16,6 +16,8 @@ class RunCost:
         data_passes: datum gradients per chain over n, preparation included: the paper's budget.
         seconds: time in the sampling loop.
         compile_seconds: time spent compiling it.
+        planning_gradients: the part of the datum gradients that a plan took (`ewsg.plan`), the pilots that were given up
+            included; in `data_passes` it is shared out among the chains.
         diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
             the method's own.
     """
@@ -26,16 +28,20 @@ class RunCost:
     seconds: float = 0.0
     compile_seconds: float = 0.0
     diagnostic_directional: int = 0
+    planning_gradients: int = 0
 
     @staticmethod
     def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
         """The cost so far: chains count from the very start, clocks from where `earlier` ends."""
         gradients, preparation = snapshot.datum_gradients, sampler.preparation_cost()
+        passes = (gradients.max() + int(preparation.datum_gradients)) / sampler.target.num_data
+        shared = earlier.planning_gradients / len(gradients) / sampler.target.num_data
         return RunCost(
-            datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients),
+            datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients) + earlier.planning_gradients,
+            planning_gradients=earlier.planning_gradients,
             datum_directional=int(snapshot.datum_directional.sum()) + int(preparation.datum_directional),
             diagnostic_directional=snapshot.num_probes * sampler.probe_cost(),
-            data_passes=float((gradients.max() + int(preparation.datum_gradients)) / sampler.target.num_data),
+            data_passes=float(passes + shared),
             seconds=earlier.seconds + snapshot.seconds,
             compile_seconds=earlier.compile_seconds + snapshot.compile_seconds,
         )

@@ -15,6 +15,7 @@ from .cost import RunCost
 from .file.trees import SavedChains, store
 from .file.writing import write
 from .summary import Summary, summarize
+from .verdict import Verdict
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +105,12 @@ class Run:
     def temperature(self) -> float:
         """T, the temperature of the target exp(−V/T)."""
         return self.settings["temperature"]
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Whether a planned run is as accurate as was asked for; None of a run with settings of one's own."""
+        saved = self.settings.get("verdict")
+        return None if saved is None else Verdict.of(saved)
 
     def good_draws(self) -> Any:
         """The draws of the chains whose status is ok."""

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._core import pytree
@@ -11,12 +13,19 @@ from .._core.types import Batch, Position
 from .likelihood import AbstractLikelihood
 from .target import Target
 
+_ROWS_PER_BLOCK = 16_384
+_DIRECTIONS_BYTES = 128 * 2**20
+
 
 class AnchoredLikelihood(AbstractLikelihood):
-    """ℓ_i(θ) − ∇ℓ_i(a)·(θ − a): each datum without its first-order part at the anchor a."""
+    """ℓ_i(θ) − ∇ℓ_i(a)·x, x = θ − a: each datum without its first-order part at the anchor a.
+
+    At order 2, also without its second-order part ½ xᵀ∇²ℓ_i(a)x, by Hessian-vector products.
+    """
 
     likelihood: AbstractLikelihood
     anchor: Position
+    order: int = eqx.field(static=True, default=1)
 
     def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
         alone = jax.tree.map(lambda leaf: leaf[None], datum)
@@ -24,56 +33,95 @@ class AnchoredLikelihood(AbstractLikelihood):
 
     def values(self, params: Position, batch: Batch) -> Float[Array, " b"]:
         from_anchor = pytree.subtract(params, self.anchor)
-        tangent = self.likelihood.directional(self.anchor, batch, from_anchor)
-        return self.likelihood.values(params, batch) - tangent
+        here = self.likelihood.values(params, batch)
+        if self.order == 1:
+            return here - self.likelihood.directional(self.anchor, batch, from_anchor)
+        tangent, bend = self._at_anchor(params, lambda p: self.likelihood.directional(p, batch, from_anchor))
+        return here - tangent - 0.5 * bend
 
     def gradient(self, params: Position, batch: Batch, weights: Float[Array, " b"]) -> Position:
-        here, there = (self.likelihood.gradient(point, batch, weights) for point in (params, self.anchor))
-        return pytree.subtract(here, there)
+        return self._remainder(params, lambda p: self.likelihood.gradient(p, batch, weights))
 
     def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
-        here, there = (self.likelihood.directional(point, batch, direction) for point in (params, self.anchor))
-        return here - there
+        return self._remainder(params, lambda p: self.likelihood.directional(p, batch, direction))
 
     def gradients(self, params: Position, batch: Batch) -> Position:
-        here, there = (self.likelihood.gradients(point, batch) for point in (params, self.anchor))
-        return pytree.subtract(here, there)
+        return self._remainder(params, lambda p: self.likelihood.gradients(p, batch))
 
     def passes(self, points: int) -> int:
-        return self.likelihood.passes(points) + self.likelihood.passes(1)
+        bends = 0 if self.order == 1 else 2 * self.likelihood.passes(points)
+        return self.likelihood.passes(points) + self.likelihood.passes(1) + bends
+
+    def _remainder(self, params: Position, derivative: Callable[[Position], Position]) -> Position:
+        """f(θ) − f(a), or f(θ) − f(a) − f'(a)x, of a first derivative f."""
+        if self.order == 1:
+            return pytree.subtract(derivative(params), derivative(self.anchor))
+        there, bend = self._at_anchor(params, derivative)
+        return pytree.subtract(pytree.subtract(derivative(params), there), bend)
+
+    def _at_anchor(self, params: Position, derivative: Callable[[Position], Position]) -> tuple[Position, Position]:
+        """f(a), and f'(a)x."""
+        return jax.jvp(derivative, (self.anchor,), (pytree.subtract(params, self.anchor),))
 
 
 class AnchoredPrior(eqx.Module):
-    """log π(θ) + s·(θ − a), s = Σ_i ∇ℓ_i(a): the prior with the data's first-order part at the anchor a."""
+    """log π(θ) + s·x + ½ xᵀSx, s = Σ_i ∇ℓ_i(a), x = θ − a: the prior with the data's low orders at the anchor a.
+
+    S = Σ_i ∇²ℓ_i(a), a matrix in the order of `ravel_pytree`; None at order 1.
+    """
 
     log_prior: Callable
     anchor: Position
     slope: Position
+    curvature: Float[Array, "d d"] | None = None
 
     def __call__(self, params: Position) -> Float[Array, ""]:
-        return self.log_prior(params) + pytree.dot(self.slope, pytree.subtract(params, self.anchor))
+        from_anchor = pytree.subtract(params, self.anchor)
+        first = self.log_prior(params) + pytree.dot(self.slope, from_anchor)
+        if self.curvature is None:
+            return first
+        x = pytree.rows(from_anchor, leading=0).astype(self.curvature.dtype)
+        return first + (0.5 * jnp.dot(x, self.curvature @ x)).astype(first.dtype)
 
 
-def anchored(target: Target, anchor: Position, slope: Position) -> Target:
+def anchored(target: Target, anchor: Position, slope: Position, curvature: Float[Array, "d d"] | None = None) -> Target:
     r"""The same posterior, whose data have forces with less spread near the anchor a.
 
-    The first-order part of each datum at a is moved to the prior:
-    ℓ_i(θ) → ℓ_i(θ) − ∇ℓ_i(a)·(θ − a),   log π(θ) → log π(θ) + Σ_i ∇ℓ_i(a)·(θ − a).
+    The first-order part of each datum at a is moved to the prior, x = θ − a:
+    ℓ_i(θ) → ℓ_i(θ) − ∇ℓ_i(a)·x,   log π(θ) → log π(θ) + Σ_i ∇ℓ_i(a)·x;
+    with the `curvature`, the second-order part ½ xᵀ∇²ℓ_i(a)x likewise.
 
     The density is unchanged, and with G_i = n∇(−V_i) and F = ∇(−V) the force of datum i becomes
-    G_i(θ) − G_i(a) + F(a). The result is a `Target`, so every estimator can work on it, as it is; a minibatch is
-    gathered once for both gradients.
+    G_i(θ) − G_i(a) + F(a), or, with H the derivatives of G and F, G_i(θ) − G_i(a) − H_i(a)x + F(a) + H(a)x. The result
+    is a `Target`, so every estimator can work on it, as it is; a minibatch is gathered once for all gradients.
 
     Args:
         target: the posterior.
         anchor: a.
         slope: Σ_i ∇ℓ_i(a), from `slope_at`.
+        curvature: Σ_i ∇²ℓ_i(a), from `curvature_at`, for the second order.
     """
-    likelihood = AnchoredLikelihood(target.likelihood, anchor)
-    prior = AnchoredPrior(target.log_prior, anchor, slope)
+    likelihood = AnchoredLikelihood(target.likelihood, anchor, 1 if curvature is None else 2)
+    prior = AnchoredPrior(target.log_prior, anchor, slope, curvature)
     return eqx.tree_at(lambda t: (t.likelihood, t.log_prior), target, (likelihood, prior))
 
 
 def slope_at(target: Target, anchor: Position) -> Position:
     """Σ_i ∇ℓ_i(a) over all n data: the full force without the prior's part."""
     return pytree.cast_like(pytree.subtract(target.full_force(anchor), target.prior_force(anchor)), anchor)
+
+
+def curvature_at(target: Target, anchor: Position) -> Float[Array, "d d"]:
+    """Σ_i ∇²ℓ_i(a) over all n data, in the order of `ravel_pytree`: d Hessian-vector products of every datum."""
+    zero = pytree.widened(pytree.zeros_like(anchor))
+    start, unravel = ravel_pytree(anchor)
+
+    def slope(position: Position) -> Position:
+        return target.sum_blocks(position, target.block_force, zero)
+
+    def column(unit: Float[Array, " d"]) -> Float[Array, " d"]:
+        return pytree.rows(jax.jvp(slope, (anchor,), (unravel(unit),))[1], leading=0)
+
+    at_once = target.block(anchor, start.size, _DIRECTIONS_BYTES // min(_ROWS_PER_BLOCK, target.num_data))
+    matrix = jax.lax.map(column, jnp.eye(start.size, dtype=start.dtype), batch_size=at_once)
+    return (matrix + matrix.T) / 2

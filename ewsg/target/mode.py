@@ -14,16 +14,17 @@ from .._core.component import check_choice, check_count, check_positive
 from .._core.types import Position, Scalar
 from ..errors import InputError, shown
 from ..interface import Cost
+from . import subsampled
+from .curvature import Spectrum, curvature
 from .target import Target
 
-_METHODS = ("lbfgs", "newton")
+_TOLERANCES = {"lbfgs": 1e-4, "newton": 1e-4, "subsamples": 0.2}
 _STEPS_REMEMBERED = 10
 _LINE_SEARCH_STEPS = 20
 _IDLE_ITERATIONS = 3
 _SMALLEST_EIGENVALUE = 1e-6
 _VALUE_NOISE = 1e-6
 _SMALLEST_NEWTON_STEP = 1e-6
-_CURVATURE_BYTES = 256 * 2**20
 _NEAR_SQUARED_SD = 1e-2
 
 
@@ -36,32 +37,57 @@ class Mode:
         log_density: −V(θ̂), up to the posterior's normalising constant.
         gradient_norm: ‖∇V(θ̂)‖, over all data.
         converged: whether the mode is within 0.1 posterior standard deviations, by the method's own estimate of the
-            curvature (or as near as the rounding error of the log density allows), and is not a saddle.
-        passes: evaluations of the log density and its derivatives, each over all n data.
+            curvature (or as near as the rounding error of the log density allows), and is not a saddle. For
+            "subsamples": within `tolerance`, by the same estimate.
+        passes: evaluations of the log density and its derivatives, each over all n data. For "subsamples" a fraction:
+            the cost divided by n.
         cost: the same in datum gradients.
+        precision: ∇²V(θ̂), or an estimate of it, of shape (d, d), float64, in the order of
+            `jax.flatten_util.ravel_pytree`. Its eigenvalues are as they are, negative ones included. None for "lbfgs".
+        distance: √(∇Vᵀ H⁻¹ ∇V / d), H the precision with eigenvalues bounded from below: the distance to the mode in
+            posterior standard deviations, as a root mean square over all directions that are not flat. None for
+            "lbfgs".
+        force: ∇(−V)(θ̂) over all data, of shape (d,), float64, in the same order.
+        num_negative: the number of directions in which V curves down, beyond rounding errors: not a mode, but a
+            saddle. None for "lbfgs".
+        num_flat: the number of directions in which V does not curve, such as those of collinear columns under a flat
+            prior: eigenvalues of at most 1e-6 of the largest, each parameter in units of its own precision. None for
+            "lbfgs".
     """
 
     position: Position
     log_density: float
     gradient_norm: float
     converged: bool
-    passes: int
+    passes: float
     cost: Cost
+    precision: Float[np.ndarray, "d d"] | None = None
+    distance: float | None = None
+    force: Float[np.ndarray, " d"] | None = None
+    num_negative: int | None = None
+    num_flat: int | None = None
 
 
 class _Found(NamedTuple):
-    """Where a method ended: V and ∇V there, ∇Vᵀ H⁻¹ ∇V, and whether H is known not to be positive definite."""
+    """Where a method ended: V and −∇V there, ∇Vᵀ H⁻¹ ∇V, and H where it is known."""
 
     position: Position
     value: Scalar
-    gradient_norm: Scalar
+    force: Any
     decrement: Scalar
     passes: Any
+    hessian: np.ndarray | None = None
     saddle: bool = False
 
 
 def find_mode(
-    target: Target, init: Position, *, method: str = "lbfgs", max_passes: int = 500, tolerance: float = 1e-4
+    target: Target,
+    init: Position,
+    *,
+    method: str = "lbfgs",
+    max_passes: int = 500,
+    tolerance: float | None = None,
+    seed: int = 0,
 ) -> Mode:
     r"""The mode of a posterior: θ̂ = argmax_θ −V(θ) = argmax_θ log π(θ) + Σ_i ℓ_i(θ).
 
@@ -73,15 +99,22 @@ def find_mode(
     - method="newton": Newton's method with the Hessian H of V, its eigenvalues bounded from below, the step halved
       where it overshoots. For up to some hundreds of parameters d, and for posteriors of very different scales. A pass
       costs n (d + 1) datum gradients: H is d derivatives of the gradient.
+    - method="subsamples": quasi-Newton on growing subsamples, then all data and a surrogate in turn: one pass gives the
+      gradient and, if n ≥ 100 d, the empirical Fisher information F = Σ g_i g_iᵀ − (Σ g_i)(Σ g_i)ᵀ/n − ∇² log π in place
+      of H; the surrogate, a sample of the data with the gradient corrected, gives the next point. For large n: a few
+      passes in all, subsamples included. With n < 100 d all data are used from the start, and H is the Hessian over up
+      to max(2000, 20 d) data, which costs 2 d datum gradients for each. For up to some hundreds of parameters.
 
     Args:
         target: the posterior.
         init: where the search starts, a pytree of floating-point arrays.
-        method: "lbfgs" or "newton".
+        method: "lbfgs", "newton" or "subsamples".
         max_passes: no iteration begins once so many passes over the data have been made.
-        tolerance: where the search ends: for "lbfgs", ‖∇V‖ ≤ tolerance · ‖∇V(init)‖ (it goes on, from where it is, as
-            long as the mode is farther than 0.1 posterior standard deviations); for "newton", ∇Vᵀ H⁻¹ ∇V ≤ tolerance,
-            the squared distance to the mode in posterior standard deviations.
+        tolerance: where the search ends: for "lbfgs" (1e-4), ‖∇V‖ ≤ tolerance · ‖∇V(init)‖ (it goes on, from where it
+            is, as long as the mode is farther than 0.1 posterior standard deviations); for "newton" (1e-4),
+            ∇Vᵀ H⁻¹ ∇V ≤ tolerance, the squared distance to the mode in posterior standard deviations; for "subsamples"
+            (0.2), √(∇Vᵀ F⁻¹ ∇V / d) ≤ tolerance, that distance per direction, and no coordinate 2.5 times as far.
+        seed: which data the subsamples have; the other methods draw nothing.
 
     Returns:
         The mode, its log density, and the cost of finding it (`Mode`).
@@ -95,28 +128,64 @@ def find_mode(
 
     References:
         J. Nocedal and S. Wright, Numerical Optimization, 2nd edition (2006), algorithms 3.2 and 7.5.
+        M. Jordan, J. Lee and Y. Yang, Communication-efficient distributed statistical inference, JASA 114 (2019).
     """
     process.check()
     if not isinstance(target, Target):
         raise InputError(f"find_mode(target, init) takes an ewsg.Target first, not {shown(target)}")
-    check_choice("find_mode", "method", method, _METHODS)
+    check_choice("find_mode", "method", method, tuple(_TOLERANCES))
     check_count("find_mode", "max_passes", max_passes, 1)
+    tolerance = _TOLERANCES[method] if tolerance is None else tolerance
     check_positive("find_mode", "tolerance", tolerance)
+    check_count("find_mode", "seed", seed, 0)
     init = pytree.as_arrays(init)
     target.check(init)
-    search = _lbfgs_searches if method == "lbfgs" else _newton
     with jax.numpy_dtype_promotion("standard"):  # inside optax, and in pytrees of several dtypes
-        found = search(target, init, max_passes, tolerance)
-    if not np.isfinite(float(found.value)):
+        if method == "subsamples":
+            mode = _from_subsamples(target, init, max_passes, tolerance, seed)
+        else:
+            mode = _from_all_data(target, init, method, max_passes, tolerance)
+    if not np.isfinite(mode.log_density):
         raise InputError("the log density is not finite at init: start the search elsewhere")
-    passes = int(found.passes)
+    return mode
+
+
+def _from_subsamples(target: Target, init: Position, max_passes: int, tolerance: float, seed: int) -> Mode:
+    found = subsampled.search(target, init, max_passes, tolerance, seed)
+    force = found.look.force + found.look.prior_force
+    return Mode(
+        position=found.position,
+        log_density=found.look.value + found.look.prior,
+        gradient_norm=float(np.linalg.norm(force)),
+        converged=found.converged,
+        passes=found.cost / target.num_data,
+        cost=Cost(found.cost),
+        precision=found.precision,
+        distance=found.distance,
+        force=force,
+        num_negative=found.spectrum.num_negative,
+        num_flat=found.spectrum.num_flat,
+    )
+
+
+def _from_all_data(target: Target, init: Position, method: str, max_passes: int, tolerance: float) -> Mode:
+    search = _lbfgs_searches if method == "lbfgs" else _newton
+    found = search(target, init, max_passes, tolerance)
+    passes, force = int(found.passes), np.asarray(found.force, np.float64)
+    known = found.hessian is not None and np.all(np.isfinite(found.hessian))
+    spectrum = Spectrum(found.hessian) if known else None
     return Mode(
         position=found.position,
         log_density=-float(found.value),
-        gradient_norm=float(found.gradient_norm),
+        gradient_norm=float(np.linalg.norm(force)),
         converged=_is_near(found) and not found.saddle,
         passes=passes,
         cost=Cost(passes * target.num_data * (1 if method == "lbfgs" else 1 + pytree.size(init))),
+        precision=found.hessian,
+        distance=spectrum and spectrum.distance(force),
+        force=force,
+        num_negative=spectrum and spectrum.num_negative,
+        num_flat=spectrum and spectrum.num_flat,
     )
 
 
@@ -124,27 +193,6 @@ def _is_near(found: _Found) -> bool:
     """Whether another step would gain less than a tenth of a standard deviation, or than rounding errors."""
     rounding = float(jnp.finfo(pytree.wide_dtype(found.position)).eps) * abs(float(found.value))
     return abs(float(found.decrement)) <= max(_NEAR_SQUARED_SD, rounding)
-
-
-@jax.jit
-def curvature(target: Target, position: Position) -> Float[Array, "d d"]:
-    """∇²V(θ), the Hessian of the potential over all data, in the order of `jax.flatten_util.ravel_pytree`.
-
-    Its inverse at the mode is the covariance of Laplace's approximation. Costs n d datum gradients; the d columns are
-    computed as many at a time as fit into 256 MiB.
-    """
-    flat, unravel = ravel_pytree(position)
-    rows = target.block(position, target.num_data) * target.datum_bytes(position)
-
-    def force(theta: Float[Array, " d"]) -> Float[Array, " d"]:
-        return ravel_pytree(target.full_force(unravel(theta)))[0]
-
-    def column(direction: Float[Array, " d"]) -> Float[Array, " d"]:
-        return jax.jvp(force, (flat,), (direction,))[1]
-
-    together = max(1, min(flat.size, _CURVATURE_BYTES // rows))
-    hessian = -jax.lax.map(column, jnp.eye(flat.size, dtype=flat.dtype), batch_size=together)
-    return (hessian + hessian.T) / 2
 
 
 def _lbfgs_searches(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> _Found:
@@ -212,7 +260,8 @@ def _lbfgs(target: Target, start: Position, max_passes: Int[Array, ""] | int, to
         unfinished, improve, _Search(start, value, first_gradient, optimizer.init(start), jnp.int32(1), jnp.int32(0))
     )
     step, _ = optax.scale_by_lbfgs(_STEPS_REMEMBERED).update(end.gradient, end.optimizer[0], end.position)
-    return _Found(end.position, end.value, _norm(end.gradient), pytree.dot(end.gradient, step), end.evaluations)
+    force = -ravel_pytree(end.gradient)[0]
+    return _Found(end.position, end.value, force, pytree.dot(end.gradient, step), end.evaluations)
 
 
 def _norm(tree: Position) -> Scalar:
@@ -246,8 +295,7 @@ def _newton(target: Target, start: Position, max_passes: int, tolerance: Scalar)
             step, decrement, saddle = _newton_step(here)
         else:
             scale /= 2
-    norm = float(np.linalg.norm(here.force))
-    return _Found(unravel(flat), here.value, norm, decrement, passes, saddle)
+    return _Found(unravel(flat), here.value, here.force, decrement, passes, here.hessian, saddle)
 
 
 def _newton_step(at: _Expansion) -> tuple[np.ndarray, float, bool]:

@@ -32,7 +32,7 @@ for _room in (ewsg.estimators, ewsg.integrators, ewsg.kernels):  # also what no 
 
 def estimators(start: Any) -> dict[str, AbstractEstimator]:
     """Every estimator and its variants, by name; what `prepare` fills in is left to it."""
-    filled = ("slope", "table")
+    filled = ("slope", "table", "curvature")
     return {name: part for cls in registered(AbstractEstimator) for name, part in variants(cls, start, filled)}
 
 
@@ -108,6 +108,8 @@ def _alternatives(cls: type, required: dict[str, Any], field: dataclasses.Field,
         return [name for name in _choices(cls, required, field.name) if name != field.default]
     if bool in kinds:
         return [not field.default]
+    if field.name == "order":  # of a control variate
+        return [2]
     if field.default is None and (value := _example(cls, field, start, missing=None)) is not None:
         return [value]
     return []

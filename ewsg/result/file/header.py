@@ -20,6 +20,8 @@ TREES = ("draws", "stats", "collected", "position", "checkpoint")
 
 _OPTIONAL_TREES = ("position", "checkpoint")
 _DEPTH = 60
+_ADDED_COSTS = {"planning_gradients"}
+"""Fields that files of version 0.1.0 do not have."""
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
 _RESUMED = ("num_chains", "num_steps", "discard", "thin", "rng")
 _TOGETHER = {
@@ -141,8 +143,8 @@ def _check_settings(settings: Any) -> None:
 
 def _check_cost(cost: Any) -> None:
     fields = {field.name: field.type for field in dataclasses.fields(RunCost)}
-    _require(isinstance(cost, dict) and set(cost) == set(fields), "cost")
-    for name, kind in fields.items():
+    _require(isinstance(cost, dict) and set(fields) - _ADDED_COSTS <= set(cost) <= set(fields), "cost")
+    for name, kind in ((name, kind) for name, kind in fields.items() if name in cost):
         _require(_is_number(cost[name]) and cost[name] >= 0, name)
         _require(kind is not int or type(cost[name]) is int, name)
 

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core import pytree
-from ..result.paired import predicted_sd_error
 from ..result.run import Run
+from ._bias import predicted_sd_error
 
 _MOST_REFUSED = 1e-4
 _FEWEST_REFUSALS = 5
@@ -60,7 +60,7 @@ def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
     slope, slope_error = _over_chains(stats["virial_slope"].mean(1))
     refused = float(stats["refused"].mean()) if "refused" in stats else 0.0
     bias = 0.0
-    if rule is not None:
+    if rule is not None and "tilt_lean" in stats:
         means = {name: float(stats[name].mean()) for name in ("tilt_second", "tilt_lean", "tilt_fourth")}
         bias = predicted_sd_error(
             second=means["tilt_second"],

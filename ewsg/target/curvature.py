@@ -1,0 +1,71 @@
+"""The curvature of a potential: its Hessian, and the spectrum of a precision matrix."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from .._core.types import Position
+from .target import Target
+
+_CURVATURE_BYTES = 256 * 2**20
+_SMALLEST_EIGENVALUE = 1e-6
+
+
+@jax.jit
+def curvature(target: Target, position: Position) -> Float[Array, "d d"]:
+    """∇²V(θ), the Hessian of the potential over all data, in the order of `jax.flatten_util.ravel_pytree`.
+
+    Its inverse at the mode is the covariance of Laplace's approximation. Costs n d datum gradients; the d columns are
+    computed as many at a time as fit into 256 MiB.
+    """
+    flat, unravel = ravel_pytree(position)
+    rows = target.block(position, target.num_data) * target.datum_bytes(position)
+
+    def force(theta: Float[Array, " d"]) -> Float[Array, " d"]:
+        return ravel_pytree(target.full_force(unravel(theta)))[0]
+
+    def column(direction: Float[Array, " d"]) -> Float[Array, " d"]:
+        return jax.jvp(force, (flat,), (direction,))[1]
+
+    together = max(1, min(flat.size, _CURVATURE_BYTES // rows))
+    hessian = -jax.lax.map(column, jnp.eye(flat.size, dtype=flat.dtype), batch_size=together)
+    return (hessian + hessian.T) / 2
+
+
+class Spectrum:
+    """D⁻¹ H D⁻¹ = U diag(λ) Uᵀ with D² = |diag H|: a precision matrix H in units in which its diagonal is ±1.
+
+    So the spectrum does not depend on the units of the parameters. `solve` and `length` take |λ|, and at least a
+    millionth of the largest (and `least`'s smallest, in the same units).
+    """
+
+    def __init__(self, matrix: Float[np.ndarray, "d d"], least: Float[np.ndarray, "d d"] | None = None):
+        diagonal = np.sqrt(np.abs(np.diag(matrix)))
+        self.scale = np.where(diagonal > 0, diagonal, 1.0)
+        self.eigenvalues, self.vectors = np.linalg.eigh(matrix / self.scale / self.scale[:, None])
+        largest = float(np.max(np.abs(self.eigenvalues))) or 1.0
+        floor = _SMALLEST_EIGENVALUE * largest
+        self.num_negative = int(np.sum(self.eigenvalues < -floor))
+        self.num_flat = int(np.sum(np.abs(self.eigenvalues) <= floor))
+        if least is not None:
+            floor = max(floor, float(np.linalg.eigvalsh(least / self.scale / self.scale[:, None])[0]))
+        self._bounded = np.maximum(np.abs(self.eigenvalues), floor)
+
+    def solve(self, gradient: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+        """H⁻¹ g."""
+        return self.vectors @ ((gradient / self.scale) @ self.vectors / self._bounded) / self.scale
+
+    def length(self, gradient: Float[np.ndarray, " d"]) -> float:
+        """√(gᵀ H⁻¹ g)."""
+        return float(np.linalg.norm((gradient / self.scale) @ self.vectors / np.sqrt(self._bounded)))
+
+    def distance(self, gradient: Float[np.ndarray, " d"]) -> float:
+        """√(gᵀ H⁻¹ g / d), d without the flat directions: the step to the mode in standard deviations, rms."""
+        return self.length(gradient) / np.sqrt(max(1, gradient.size - self.num_flat))
+
+    @property
+    def root(self) -> Float[np.ndarray, "d d"]:
+        """R with R Rᵀ = H⁻¹."""
+        return self.vectors / self.scale[:, None] / np.sqrt(self._bounded)

@@ -1,0 +1,133 @@
+"""Quasi-Newton descent in the metric of the empirical Fisher information, which every look gives as well."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+from jaxtyping import Float
+
+from .curvature import Spectrum
+from .looks import Look, Sample
+
+_PAIRS = 20
+_DECREASE = 1e-4
+_SMALLEST_STEP = 1e-4
+_SHRINK = 0.1, 0.5
+_IDLE_STEPS = 2
+_IDLE_GAIN = 0.2
+_NEGLIGIBLE_GAIN = 0.02
+_LEAST_COSINE = 1e-10
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Objective:
+    """V(θ) = −Σ_i w_i ℓ_i(θ) − log π(θ) + slope·θ over the data of a sample.
+
+    Attributes:
+        sample: the data, with their weights.
+        slope: what the sample's gradient lacks of that of all data.
+        metric: the precision matrix to start from, in place of Σ w_i ∇ℓ_i ∇ℓ_iᵀ − ∇² log π.
+    """
+
+    sample: Sample
+    slope: Float[np.ndarray, " d"] | float = 0.0
+    metric: Float[np.ndarray, "d d"] | None = None
+
+    def value(self, at: Look) -> float:
+        """V."""
+        return -at.value - at.prior + float(np.sum(self.slope * at.theta))
+
+    def gradient(self, at: Look) -> Float[np.ndarray, " d"]:
+        """∇V."""
+        return self.slope - at.force - at.prior_force
+
+    def spectrum(self, at: Look) -> Spectrum:
+        """The metric."""
+        return Spectrum(at.products + at.prior_precision if self.metric is None else self.metric)
+
+
+def descend(objective: Objective, path: list[Look], most: int, near: float) -> list[Look]:
+    """Points of falling V from the last of `path` on: θ ← θ − H⁻¹∇V, the step shortened where it overshoots.
+
+    H is L-BFGS over the steps of the path, from the metric at its last point. Ends where √(∇Vᵀ M⁻¹ ∇V / d) ≤ near
+    with M the metric, where two steps in a row gain nothing, or after `most` looks.
+
+    Args:
+        objective: the potential V.
+        path: points already seen, the last of which is the start; all finite.
+        most: the number of looks.
+        near: distance to the mode, in standard deviations.
+
+    Returns:
+        The path, continued; only the last look has its matrices.
+
+    References:
+        J. Nocedal and S. Wright, Numerical Optimization, 2nd edition (2006), algorithms 3.1 and 7.4.
+    """
+    path, spare, idle = list(path), most, 0
+    size = path[-1].theta.size
+    spectrum = objective.spectrum(path[-1])
+    length = spectrum.length(objective.gradient(path[-1]))
+    while length > near * np.sqrt(size) and spare > 0 and idle < _IDLE_STEPS:
+        found, used = _step(objective, path, spectrum, spare)
+        spare -= used
+        if found is None:
+            break
+        gain = objective.value(path[-1]) - objective.value(found)
+        path = [*path[-_PAIRS:-1], path[-1].without_matrices(), found]
+        spectrum = objective.spectrum(found)
+        before, length = length, spectrum.length(objective.gradient(found))
+        gained = gain > _IDLE_GAIN * size * near**2 or length < before / 2
+        idle = 0 if gained else idle + 1
+    return path
+
+
+def _step(objective: Objective, path: list[Look], spectrum: Spectrum, most: int) -> tuple[Look | None, int]:
+    """The next point, None if no step of at most so many looks lowers V; and the number of looks."""
+    here = path[-1]
+    gradient = objective.gradient(here)
+    step = -_inverse(objective, path, spectrum, gradient)
+    if not (np.all(np.isfinite(step)) and gradient @ step < 0):
+        step = -spectrum.solve(gradient)
+    slope, scale, used = float(gradient @ step), 1.0, 0
+    while used < most and scale > _SMALLEST_STEP:
+        there = objective.sample.look(here.theta + scale * step)
+        used += 1
+        if there.is_finite and is_lower(objective, here, there, spectrum, scale * slope):
+            return there, used
+        scale *= _shortened(objective.value(there) - objective.value(here), scale * slope)
+    return None, used
+
+
+def is_lower(objective: Objective, here: Look, there: Look, spectrum: Spectrum, expected: float = 0.0) -> bool:
+    """Whether V falls by a part of what was expected; or hardly rises (rounding errors), and its gradient is smaller."""
+    change = objective.value(there) - objective.value(here)
+    if change <= _DECREASE * expected and change < 0:
+        return True
+    before, after = (spectrum.length(objective.gradient(at)) for at in (here, there))
+    return change <= _NEGLIGIBLE_GAIN and after < before
+
+
+def _shortened(change: float, expected: float) -> float:
+    """The minimum of the parabola through V at both ends of a step and its slope at the first, within bounds."""
+    least, largest = _SHRINK
+    if not np.isfinite(change) or change <= expected:
+        return least
+    return float(np.clip(-expected / (2 * (change - expected)), least, largest))
+
+
+def _inverse(
+    objective: Objective, path: list[Look], spectrum: Spectrum, gradient: Float[np.ndarray, " d"]
+) -> Float[np.ndarray, " d"]:
+    """H⁻¹ g by the two loops of L-BFGS over the steps of the path, which are kept in the parameters' own coordinates."""
+    steps = [(b.theta - a.theta, objective.gradient(b) - objective.gradient(a)) for a, b in itertools.pairwise(path)]
+    pairs = [(s, y) for s, y in steps if s @ y > _LEAST_COSINE * np.linalg.norm(s) * np.linalg.norm(y)]
+    rest, parts = gradient, []
+    for s, y in reversed(pairs):
+        parts.append(s @ rest / (s @ y))
+        rest = rest - parts[-1] * y
+    scale = pairs[-1][0] @ pairs[-1][1] / spectrum.length(pairs[-1][1]) ** 2 if pairs else 1.0
+    product = scale * spectrum.solve(rest)
+    for (s, y), part in zip(pairs, reversed(parts), strict=True):
+        product = product + s * (part - y @ product / (s @ y))
+    return product
