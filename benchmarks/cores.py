@@ -1,10 +1,10 @@
-"""What two cores give: chains shared out by `sample(devices=2)` against one core, wall-clock seconds of the loop.
+"""The speed-up by two cores: chains shared out by `sample(devices=2)`, against one core, in wall-clock seconds.
 
     python benchmarks/cores.py [--tasks A B B100]
 
-Workers take turns: one on one core, one on two with JAX_NUM_CPU_DEVICES=2; the draws must be the same. The limit of
-the machine is measured beside them: two processes that share nothing, each on a core of its own and with half of the
-chains, against one with all of them, for ours and for C. Wants an idle machine.
+Workers take turns: one on one core, one on two with JAX_NUM_CPU_DEVICES=2; the draws must be the same. The limit of the
+machine is measured too: two processes that share nothing, each on a core of its own and with half of the chains,
+against one with all of them, for ours and for C. Needs an idle machine.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def _timed(side: str, task: Task, devices: int):
 
 
 class Worker:
-    """A process that answers."""
+    """A process that runs a task on request."""
 
     def __init__(self, *what: str):
         command = [sys.executable, __file__, "--work", *what]
@@ -74,7 +74,7 @@ class Worker:
         self.process.stdin.flush()
 
     def answer(self) -> dict:
-        """What it gave."""
+        """Returns its result."""
         assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
 

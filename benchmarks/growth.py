@@ -3,7 +3,7 @@
     python benchmarks/growth.py [--out FOLDER] [--sweeps data batch ...]
     python benchmarks/growth.py --profile data      # the kernels of a step at both ends of a sweep
 
-One core, the processor's seconds. The time of a step is the slope between a short and a long run of the same compiled
+One core, CPU seconds. The time of a step is the slope between a short and a long run of the same compiled
 loop, the median of several turns; the exponent is the slope of log time over log size, from the size at which the fixed
 cost of a step no longer matters. Memory is the peak of a process of its own.
 """
@@ -26,7 +26,7 @@ SWEEPS = {
     "dimension": ("d, parameters", [8, 32, 128, 512, 2048, 8192, 32_768], 2048, 1.0),
     "chains": ("chains", [10, 40, 160, 640, 2560, 10_240], 640, 1.0),
 }
-"""By name: axis label, sizes, the size from which the exponent is fitted, the exponent that is hoped for."""
+"""By name: axis label, sizes, the size from which the exponent is fitted, the expected exponent."""
 _TURNS = 5
 
 
@@ -93,7 +93,7 @@ def work(settings: dict) -> dict:
 
 
 def measure(sweep: str, size: int, **options: int) -> dict:
-    """One point of a sweep; with profile=STEPS what the profiler saw is shown instead."""
+    """One point of a sweep; with profile=STEPS the profile is printed instead."""
     with tempfile.TemporaryDirectory() as folder:
         settings = problem(sweep, size, Path(folder)) | options
         command = [sys.executable, __file__, "--worker", json.dumps(settings)]
@@ -112,7 +112,7 @@ def exponent(points: list[dict], start: float) -> float:
 
 
 def draw(found: dict, path: Path) -> None:
-    """One panel per sweep, with the line of the exponent that is hoped for."""
+    """One panel per sweep, with the line of the expected exponent."""
     from ewsg.lab import figures, styles
 
     color, marker, _ = styles.style("SGHMC")

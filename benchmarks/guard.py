@@ -1,9 +1,9 @@
-"""Fails when the library's loop is no longer twice as fast as the expert's plain `lax.scan`.
+"""Fails when the library's loop is no longer twice as fast as an expert's plain `lax.scan`.
 
     python benchmarks/guard.py
 
 Both run in one process on one core, in turns, on shorter versions of tasks A and B (B on made-up rows, so that no data
-set is needed); the ratio of the medians of the processor's seconds decides. Takes less than a minute.
+set is needed); the ratio of the median CPU seconds decides. Takes less than a minute.
 """
 
 import dataclasses
@@ -20,14 +20,14 @@ REPEATS = 7
 
 
 def seconds(run, *arguments) -> float:
-    """Of the processor, for one run."""
+    """CPU seconds of one run."""
     began = time.process_time()
     run(*arguments)
     return time.process_time() - began
 
 
 def ratio(task: tasks.Task) -> float:
-    """Plain over ours."""
+    """The time of the plain loop over ours."""
     import jax_sides
 
     ours, plain = jax_sides.ours(task), jax_sides.plain(task)

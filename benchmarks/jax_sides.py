@@ -1,4 +1,4 @@
-"""The sides that run on JAX: ours, BlackJAX, and the expert's plain `lax.scan`."""
+"""The sides that run on JAX: ours, BlackJAX, and an expert's plain `lax.scan`."""
 
 import functools
 from collections.abc import Callable
@@ -115,7 +115,7 @@ def _moved(diffusion, step_size, key, q, p, g):
 
 
 def plain(task: Task, loop: Callable | None = None) -> Runner:
-    """What an expert writes: one key per step for all chains, one gather, a batched closed form."""
+    """A loop as an expert writes it: one key per step for all chains, one gather, a batched closed form."""
     rows = jax.tree.map(jnp.asarray, data(task.problem))
     n = jax.tree.leaves(rows)[0].shape[0]
     h, gamma, prior = task.step_size, task.friction, PRECISION[task.problem]
@@ -152,7 +152,7 @@ def plain(task: Task, loop: Callable | None = None) -> Runner:
 
 
 def stepwise(task: Task) -> Runner:
-    """What an expert writes for a network with convolutions: a compiled step in a Python loop."""
+    """The same for a network with convolutions: a compiled step in a Python loop."""
     return plain(task, loop=_stepped)
 
 

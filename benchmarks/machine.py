@@ -1,6 +1,6 @@
-"""What the benchmarks ask of the machine: cores to stay on, and the most memory a process has held.
+"""The benchmarks' view of the machine: the cores of a process, and its peak memory.
 
-Where the system has no way to say it (macOS has no affinity, Windows neither), a process stays where it is put.
+Where the system has no affinity (macOS, Windows), a process is not pinned.
 """
 
 import os
@@ -24,7 +24,7 @@ def stay_on(chosen: Iterable[int]) -> None:
 
 
 def peak_bytes() -> float:
-    """The most memory that this process has held; not a number where the system does not say."""
+    """The peak memory of this process, in bytes; NaN where the system does not report it."""
     status = Path("/proc/self/status")
     if status.exists():  # of this process alone: getrusage inherits the peak of the one that started it
         return 1024 * int(re.search(r"VmHWM:\s*(\d+)", status.read_text())[1])  # pyright: ignore[reportOptionalSubscript]

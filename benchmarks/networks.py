@@ -1,9 +1,9 @@
-"""What networks cost: our SGHMC against a handwritten loop, EWSG and paired selection against SGHMC, and peak memory.
+"""The cost of networks: our SGHMC against a handwritten loop, EWSG and paired selection against SGHMC, and peak memory.
 
     python benchmarks/networks.py [--sections mlp cnn memory] [--repeats 5] [--core 0] [--json FILE]
 
-All sides of a section run in one process on one core, in turns; the medians of the processor's seconds decide. Ours is
-the whole of `ewsg.sample` less a run of one step. Images are made up, of MNIST's size: times do not depend on them.
+All sides of a section run in one process on one core, in turns; median CPU seconds are compared. Ours is the whole of
+`ewsg.sample` minus a run of one step. Images are made up, of MNIST's size: times do not depend on them.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def ours(target, start, estimator, steps: int) -> Callable[[int], float]:
 
 
 def by_hand(target, start, steps: int, generator: str) -> Callable[[int], float]:
-    """The same loop as an expert writes it: one key and one gather a step, a batched loss, Euler–Maruyama.
+    """The same loop as an expert writes it: one key and one gather per step, a batched loss, Euler–Maruyama.
 
     For the MLP only. `generator` is "jax" (threefry) or "ours".
     """
@@ -143,7 +143,7 @@ def by_hand(target, start, steps: int, generator: str) -> Callable[[int], float]
 
 
 def sides(kind: str) -> dict[str, Callable[[int], float]]:
-    """All who take part, each drawing as many data as SGHMC: those with 2b a step take half as many steps."""
+    """All sides, each drawing as many data as SGHMC: those with 2b per step take half as many steps."""
     import ewsg
 
     target, start = problem(kind)
@@ -170,7 +170,7 @@ def compare(kind: str, repeats: int) -> dict[str, float]:
             seconds[name].append(run(turn))
     medians = {name: statistics.median(found) for name, found in seconds.items()}
     epoch = 600 / STEPS[kind]
-    print(f"\n{kind}: seconds of the processor an epoch (60,000 datum gradients), median of {repeats}")
+    print(f"\n{kind}: CPU seconds per epoch (60,000 datum gradients), median of {repeats}")
     for name, value in medians.items():
         print(f"  {name:24} {value * epoch:8.3f}")
     found = {f"{name}, s/epoch": value * epoch for name, value in medians.items()}
@@ -185,7 +185,7 @@ def compare(kind: str, repeats: int) -> dict[str, float]:
 
 
 def peak_memory() -> dict[str, float]:
-    """GiB of a process of its own that takes a few steps of EWSG with M = 9 on the CNN, data included."""
+    """Peak GiB of a process of its own that takes a few steps of EWSG with M = 9 on the CNN, data included."""
     done = subprocess.run([sys.executable, __file__, "--child"], check=True, capture_output=True, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
     verdict = "ok" if found["EWSG, M = 9, cnn, GiB"] <= MEMORY_LIMIT else "MISSED"

@@ -2,8 +2,8 @@
 
     python benchmarks/profile_loop.py C [uniform | ewsg | paired] [steps]
 
-Prints the median time of each kernel times its number per step, the largest first, on one core. Kernels that run once a
-step belong to the loop; the profile also sees what comes before it.
+Prints the median time of each kernel times its number per step, the largest first, on one core. Kernels that run once
+per step belong to the loop; the profile also has the work before it.
 """
 
 import collections

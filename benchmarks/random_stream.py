@@ -30,7 +30,7 @@ def words(keys: jax.Array, first: jax.Array, num_steps: int, numbers: int) -> ja
 
 
 def main() -> None:
-    """Writes words until the reader has had enough."""
+    """Writes words until the reader closes the pipe."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rng", default="fast", choices=_random.GENERATORS)
     parser.add_argument("--seed", type=int, default=0)

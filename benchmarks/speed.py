@@ -1,11 +1,11 @@
-"""How fast: ours, BlackJAX, the expert's plain `lax.scan`, NumPy, posteriors on torch, and C, on one core.
+"""Speed on one core: ours, BlackJAX, an expert's plain `lax.scan`, NumPy, posteriors on torch, and C.
 
     python benchmarks/speed.py [--tasks A B ...] [--repeats 5] [--core 0] [--json FILE]
     python benchmarks/speed.py --before COMMIT     our sides at that commit, beside ours now
 
 Every side is a process of its own, pinned to the same core before JAX is imported; the sides take turns, and each turn
-is one whole run after an untimed one that compiles. Seconds are the processor's, so that a busy machine disturbs less.
-Ours is the whole of `ewsg.sample` less a run of one step: checks, fingerprint and compilation are not the loop's.
+is one whole run after an untimed one that compiles. Times are CPU seconds, which a busy machine disturbs less. Ours is
+the whole of `ewsg.sample` minus a run of one step: checks, fingerprint and compilation are not part of the loop.
 """
 
 import argparse
@@ -34,7 +34,7 @@ SIDES = ("c", FLOOR, *OURS, "plain scan", "plain steps", "blackjax", "numpy", *O
 
 
 def sides_of(task: Task) -> tuple[str, ...]:
-    """Who can do this task; where a step takes 2 or 100 data, also EWSG and paired selection with 2 x 1 or 2 x 50."""
+    """The sides of this task; where a step takes 2 or 100 data, also EWSG and paired selection with 2 x 1 or 2 x 50."""
     chosen = ("EWSG", "paired") if task.friction and task.batch in (2, 100) else ()
     if task.problem == "gaussian" and task.batch > 1:
         return ("ours", *chosen)

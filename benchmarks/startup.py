@@ -1,11 +1,11 @@
-"""How long until something happens: the command's help, the import, and the first sample of ewsg and of others.
+"""Start-up time: the command's help, the import, and the first sample of ewsg and of others.
 
     python benchmarks/startup.py
 
-Every number is that of a fresh process pinned to one core: wall-clock seconds, the least of several processes, and
-beside them the processor's seconds, which other work on the machine hardly changes. The first sample is that of a
-logistic regression with 1,000 data and 10 parameters, 4 chains of 1,000 steps, after the imports; "cold" without a
-compilation cache, "warm" with JAX's persistent cache, set as by the command line, which an earlier process has filled.
+Every number is measured in fresh processes pinned to one core: the minimum of their wall-clock seconds, with CPU
+seconds, which other work on the machine hardly changes. The first sample is of a logistic regression with 1,000 data
+and 10 parameters, 4 chains of 1,000 steps, after the imports; "cold" without a compilation cache, "warm" with JAX's
+persistent cache, set as by the command line and filled by an earlier process.
 """
 
 import importlib.util
@@ -120,7 +120,7 @@ def least_seconds(command: list[str]) -> float:
 
 
 def first_samples(name: str, cache: str | None) -> dict[str, list[float]]:
-    """(seconds, processor seconds, programs compiled or read from the cache) of each phase, the fastest of several."""
+    """(seconds, CPU seconds, programs compiled or read from the cache) of each phase, the fastest of several."""
     settings = {}
     if cache is not None:
         settings = {
@@ -152,7 +152,7 @@ def main() -> None:
                     limited = f"(limit {limit} s)" if limit else " " * 13
                     print(
                         f"{seconds:6.2f} s  {limited}  {name}, {kind} cache: {phase} "
-                        f"({processor:.2f} s of the processor, {programs:.0f} programs)"
+                        f"({processor:.2f} s of CPU, {programs:.0f} programs)"
                     )
 
 

@@ -1,4 +1,4 @@
-"""What is timed: the posterior, the settings and the length of each task, and how a result is judged."""
+"""The timed tasks: the posterior, settings and length of each, and the check of its result."""
 
 import dataclasses
 import math
@@ -13,7 +13,7 @@ class Task:
     """One row of the table.
 
     Attributes:
-        name: the letter of the issue, and what it is.
+        name: a letter and a description.
         problem: "gaussian", "logistic", "mlp" or "cnn".
         chains: chains run together.
         steps: steps of one timed run.
@@ -58,10 +58,10 @@ TASKS = {
     "D": _D,
     "D-sgld": dataclasses.replace(_D, name="D mnist cnn, SGLD", step_size=3e-7, friction=None),
 }
-"""By the names that `speed.py --tasks` takes."""
+"""By their names for `speed.py --tasks`."""
 
 PRECISION = {"gaussian": 0.0, "logistic": 10.0, "mlp": 10.0, "cnn": 10.0}
-"""Of the Gaussian prior."""
+"""The precision of the Gaussian prior."""
 
 
 def data(problem: str) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -122,7 +122,7 @@ def _covertype() -> np.ndarray:
 
 
 def verdict(task: Task, positions: np.ndarray) -> float:
-    """One number that all sides must agree on: how wide, or how good, the last positions are."""
+    """One number on which all sides must agree: how wide, or how good, the last positions are."""
     if task.problem == "gaussian":
         return float(positions.var(axis=0).mean() * 50)
     if task.problem == "logistic":
@@ -133,7 +133,7 @@ def verdict(task: Task, positions: np.ndarray) -> float:
 
 
 def origin(task: Task) -> float:
-    """The verdict on where a network starts, from which a side must have come as far as ours; 0 elsewhere."""
+    """The verdict on a network's start, from which changes are measured; 0 for other problems."""
     if task.problem not in ("mlp", "cnn"):
         return 0.0
     start = weights(task.problem)
@@ -141,7 +141,7 @@ def origin(task: Task) -> float:
 
 
 def _log_likelihood(problem: str, row: np.ndarray, images: np.ndarray, labels: np.ndarray) -> float:
-    """Of a network whose parameters, in the order of their names, are the entries of `row`."""
+    """The log likelihood of a network whose parameters, in the order of their names, are the entries of `row`."""
     sizes = {name: math.prod(shape) for name, shape in sorted(shapes(problem).items())}
     parts = np.split(row, np.cumsum(list(sizes.values()))[:-1])
     theta = {name: part.reshape(shapes(problem)[name]) for name, part in zip(sizes, parts, strict=True)}
@@ -160,4 +160,4 @@ def _log_likelihood(problem: str, row: np.ndarray, images: np.ndarray, labels: n
 
 
 TOLERANCE = {"gaussian": 0.06, "logistic": 0.01, "mlp": 0.15, "cnn": 0.15}
-"""Relative difference between two sides' verdicts, from the origin, that chance explains."""
+"""The relative difference between two sides' verdicts, less the origin, that chance explains."""

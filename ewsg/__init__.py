@@ -8,14 +8,19 @@ from typing import Any
 __version__ = "0.1.0"
 
 
-def _public_names() -> dict[str, str | None]:
-    """The names that `__init__.pyi` imports, and the module each comes from; None if it is a module itself."""
-    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module for node in imports for alias in node.names}
+def _exports(file: Path) -> dict[str, str | None]:
+    """The names that a file imports from its neighbours, and the module each comes from; None if it is a module itself.
+
+    `from .estimators.public import *` stands for the names that `estimators/public.py` imports.
+    """
+    nodes = [node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+    found = {alias.name: node.module for node in nodes for alias in node.names if alias.name != "*"}
+    for module in (node.module for node in nodes if node.module and node.names[0].name == "*"):
+        found |= dict.fromkeys(_exports(file.parent.joinpath(*module.split(".")).with_suffix(".py")), module)
+    return found
 
 
-_HOMES = _public_names()
+_HOMES = _exports(Path(__file__).with_suffix(".pyi"))
 
 __all__ = sorted(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -1,4 +1,5 @@
-# The public names: one line each. Type checkers read this file, and `__init__.py` finds in it where a name lives.
+# The public names, one line each, here or in the `public.py` of a room. Type checkers read this file, and `__init__.py`
+# finds in it where a name lives.
 
 __version__: str
 
@@ -24,35 +25,9 @@ from . import (
     tree as tree,
 )
 from .collect import AbstractCollector as AbstractCollector
-from .estimators import (
-    SMS as SMS,
-    SVRG as SVRG,
-    AbstractEstimator as AbstractEstimator,
-    Clustered as Clustered,
-    ControlVariate as ControlVariate,
-    CovarianceFriction as CovarianceFriction,
-    Exponential as Exponential,
-    Full as Full,
-    Leverage as Leverage,
-    Paired as Paired,
-    Reshuffled as Reshuffled,
-    Uniform as Uniform,
-)
-from .integrators import (
-    BAOAB as BAOAB,
-    UBU as UBU,
-    AbstractIntegrator as AbstractIntegrator,
-    Overdamped as Overdamped,
-    Preconditioned as Preconditioned,
-    Thermostat as Thermostat,
-    Underdamped as Underdamped,
-    Walled as Walled,
-)
-from .kernels import (
-    NUTS as NUTS,
-    FlyMC as FlyMC,
-    RandomWalk as RandomWalk,
-)
+from .estimators.public import *
+from .integrators.public import *
+from .kernels.public import *
 from .planning.plan import Plan as Plan
 from .planning.sampling import plan as plan
 from .result.run import Run as Run

@@ -1,7 +1,7 @@
 """How far draws are from the posterior: without a reference (KSD) and against one (moments, Gaussian KL).
 
 R-hat and ESS compare chains with each other, so they cannot see the bias that all of them share: the heat of
-subsampling, the error of the step size. What is here compares them with the target.
+subsampling, the error of the step size. The diagnostics here compare them with the target.
 """
 
 import functools
@@ -42,7 +42,7 @@ def ksd(
         k_p(x, y) = s(x)·s(y) k + s(x)·∇_y k + s(y)·∇_x k + ∇_x·∇_y k
         KSD² = (1/m²) Σ_{i,j = 1..m} k_p(θ_i, θ_j)
 
-    Returned is KSD, the **square root** of this V-statistic (diagonal included), over the m draws of all
+    The result is KSD, the **square root** of this V-statistic (diagonal included), over the m draws of all
     chains. It tends to 0 as m → ∞ only if the draws come from p, and needs neither the normalising constant
     nor a reference. For independent exact draws E KSD² = E k_p(θ, θ)/m, so KSD falls as m^−½. It depends on
     the units of θ: compare samplers on one target with one c, of the order of the posterior's sd. In many
@@ -51,7 +51,7 @@ def ksd(
     **With `batch_size`** each draw gets a minibatch of its own, in two independent halves with scores a_i and
     b_i; the score ŝ_i of the whole batch is unbiased for s(θ_i). k_p is affine in either score, so the pairs
     i ≠ j stay unbiased. On the diagonal ‖ŝ_i‖² exceeds ‖s(θ_i)‖² by Tr Cov(ŝ_i) on average: a bias of c^2β Tr
-    Cov/m, which with Cov ~ n²/b would swamp KSD². There a_i·b_i stands instead, and the sum is unbiased for
+    Cov/m, which with Cov ~ n²/b would swamp KSD². There a_i·b_i is used instead, and the sum is unbiased for
     the full-data KSD² of the same draws. The price: it is no longer a sum of squares. When it comes out
     negative, 0 is returned; and as the root is concave, the mean of KSD over seeds lies below the full-data
     KSD. Average squares, not roots, and raise `batch_size` until seeds agree.
@@ -116,7 +116,7 @@ class MomentErrors(NamedTuple):
 
 
 def moment_errors(draws: Position | Run, mean: Any, sd: Any) -> MomentErrors:
-    """(mean(draws) − mean)/sd and sd(draws)/sd, summed up over the coordinates.
+    """(mean(draws) − mean)/sd and sd(draws)/sd, summarised over the coordinates.
 
     Exact draws err too: for m effective draws mean_rms ≈ 1/√m, and the sd ratios are 1 ± 1/√(2m).
 
@@ -158,8 +158,8 @@ def gaussian_kl(reference_mean: Any, reference_cov: Any, draws: Position | Run) 
 
         KL = ½ [tr(Σ₁⁻¹Σ₀) − d + (μ₁ − μ₀)ᵀ Σ₁⁻¹ (μ₁ − μ₀) + ln det Σ₁ − ln det Σ₀]
 
-    It is zero when mean and covariance agree, whatever the shapes; m independent exact draws of a Gaussian
-    have about d(d + 3)/(4m).
+    It is zero when mean and covariance agree, whatever the shapes; m independent exact draws of a Gaussian give about
+    d(d + 3)/(4m).
 
     Args:
         reference_mean: μ₀, flat in the order of `ravel_pytree`, or a pytree like the parameters.

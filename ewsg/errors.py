@@ -8,7 +8,7 @@ _REMEDIES = {  # by the names of JAX's errors: this module does not import it
     "TracerBoolConversionError": "use jnp.where in place of if, and jnp.logical_and in place of and",
     "TracerArrayConversionError": "use jax.numpy in place of NumPy",
     "TracerIntegerConversionError": "index a jnp.array in place of a list",
-    "ConcretizationTypeError": "use jax.numpy and no Python numbers made of its values",
+    "ConcretizationTypeError": "use jax.numpy, and do not turn its values into Python numbers",
 }
 
 
@@ -25,7 +25,7 @@ class MissingPackage(InputError, ImportError):
 
 
 class DataNotFound(InputError, FileNotFoundError):
-    """A data set is not where it is looked for, and could not be fetched."""
+    """A data set was not found on the search path, and could not be fetched."""
 
 
 class NoPlan(InputError):

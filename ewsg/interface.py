@@ -16,10 +16,10 @@ from ._core.types import Indices, Position, Scalar
 
 
 class Kick(NamedTuple):
-    """The update that a force is wanted for: Δ = step_size · force − decay + noise_scale · ξ.
+    """The update for which a force is requested: Δ = step_size · force − decay + noise_scale · ξ.
 
     Attributes:
-        position: where the force is wanted.
+        position: where the force is to be evaluated.
         momentum: r just before the kick; None when the dynamics has no momentum.
         decay: the friction's part of the same update (hγr for Euler–Maruyama); None without momentum.
         noise: the standard normal ξ that the same update injects; None when it is drawn elsewhere in the step.
@@ -29,8 +29,8 @@ class Kick(NamedTuple):
         step: how many steps came before; identical for all chains, so that `vmap` does not turn a `lax.cond` on it into
             a select.
         metric: diagonal preconditioner P of the update, which is then h·P·force + noise_scale·√P·ξ; None is P = I.
-            In the coordinates z = θ/√P the same update has P = I: a force there is √P·force, a momentum, a decay or
-            any other update there is itself over √P. An estimator honours P if it answers alike in both coordinates.
+            In the coordinates z = θ/√P the same update has P = I: a force there is √P·force, a momentum, a decay or any
+            other update is divided by √P. An estimator honours P if it answers alike in both coordinates.
         factor: how effective a friction inside the kick is in this integrator's step, relative to Euler–Maruyama (1).
     """
 
@@ -75,9 +75,9 @@ class Cost(NamedTuple):
 
 
 class EstimateInfo(NamedTuple):
-    """The report of an estimate: the data it settled on, its cost, and scalars by name for `run.stats`.
+    """The report of an estimate: the data it chose, its cost, and scalars by name for `run.stats`.
 
-    `drag` is the part of the force that is friction, left out where the force of the potential is meant.
+    `drag` is the part of the force that is friction, left out where only the potential's force counts.
     """
 
     indices: Indices | None

@@ -1,7 +1,7 @@
-"""Networks as targets: Equinox and Flax NNX modules, their parameters as a flat dict, and the losses they are given.
+"""Networks as targets: Equinox and Flax NNX modules, their parameters as a flat dict, and their losses.
 
-A position is {"layers.0.weight": array, ...}: names that summaries show and files keep. Flax is never imported here; a
-module of its kind can only exist once the user has done so.
+A position is {"layers.0.weight": array, ...}: names that summaries show and files keep. Flax is not imported here: a
+Flax module can only exist once the user has imported Flax.
 """
 
 import functools
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int
 from ._core.types import Position
 from .errors import InputError, first_line
 
-_WHY = "the posterior is a sum over data in which each datum has a term of its own"
+_WHY = "the log posterior is a sum over data in which each datum has a term of its own"
 
 
 def cross_entropy(logits: Float[Array, " k"], label: Int[Array, ""]) -> Float[Array, ""]:
@@ -35,7 +35,7 @@ def standard_normal(params: Position) -> Float[Array, ""]:
 
 
 def parameters(module: Any) -> dict[str, Array]:
-    """The floating-point arrays of a module by name: the sampled parameters, and a possible start of a chain.
+    """The floating-point arrays of a module by name: the sampled parameters, and a possible starting point of a chain.
 
     Args:
         module: an Equinox module (all its floating-point arrays), or a Flax NNX module (its `nnx.Param`s).
@@ -64,9 +64,9 @@ def restore(module: Any, params: Position) -> Any:
 
 
 def function_of(module: Any) -> Callable[[Position, Any], Any]:
-    """(params, input) -> output for one input, without a batch axis, whatever the library of the module.
+    """(params, input) -> output for one input, without a batch axis, whichever library the module comes from.
 
-    An NNX module is called with a batch of one, which its layers expect, and the batch axis is taken away again.
+    An NNX module is called with a batch of one, which its layers expect, and the batch axis is removed again.
     """
     restored = _restoring(module)
     if _nnx(module) is None:
@@ -108,8 +108,8 @@ def check_module(module: Any) -> None:
         )
     if not callable(module):
         raise InputError(f"{type(module).__name__} cannot be called: give it a __call__ of one input")
-    refuse = _refuse_equinox if nnx is None else _refuse_nnx
-    refuse(module)
+    check = _check_equinox if nnx is None else _check_nnx
+    check(module)
     if not parameters(module):
         raise InputError(f"{type(module).__name__} has no parameters: there is nothing to sample")
 
@@ -120,7 +120,7 @@ def is_nnx(value: Any) -> bool:
 
 
 def _nnx(module: Any) -> Any:
-    """flax.nnx if the module is one of its kind, else None."""
+    """flax.nnx if the module is one of its modules, else None."""
     nnx = sys.modules.get("flax.nnx")
     return nnx if nnx is not None and isinstance(module, nnx.Module) else None
 
@@ -136,7 +136,7 @@ def _nnx_parts(nnx: Any, module: Any) -> tuple[Any, dict[tuple, Any], Any]:
 
 
 def _restoring(module: Any) -> Callable[[Position], Any]:
-    """params -> module: the module's other parts are kept, its own parameters replaced."""
+    """params -> module: the given module with its parameters replaced."""
     names = parameters(module).keys()
 
     def checked(params: Any) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _restoring(module: Any) -> Callable[[Position], Any]:
     return combined
 
 
-def _refuse_equinox(module: Any) -> None:
+def _check_equinox(module: Any) -> None:
     special = (eqx.nn.BatchNorm, eqx.nn.StateIndex, eqx.nn.Dropout)
     for part in jax.tree.leaves(module, is_leaf=lambda node: isinstance(node, special)):
         if isinstance(part, eqx.nn.BatchNorm | eqx.nn.StateIndex):
@@ -177,7 +177,7 @@ def _refuse_equinox(module: Any) -> None:
             raise _has_dropout("eqx.nn.inference_mode(module)")
 
 
-def _refuse_nnx(module: Any) -> None:
+def _check_nnx(module: Any) -> None:
     from flax import nnx
 
     silent = []

@@ -23,7 +23,7 @@ _MOST_CHUNKS = 20
 
 
 class Reference(NamedTuple):
-    """What `nuts` returns.
+    """The result of `nuts`.
 
     Attributes:
         draws: pytree like the parameters, with leading axes (chain, draw).
@@ -33,8 +33,8 @@ class Reference(NamedTuple):
         ess: the smallest bulk effective sample size over the scalars.
         divergences: draws whose trajectory diverged; with more than a few the reference is not to be trusted.
         datum_gradients: gradients of one datum, all chains together, warm-up included: n for the start and
-            for each leapfrog step that BlackJAX reports. Wasted work of a chain that waits for slower
-            ones (they run in lock step) is not counted.
+            for each leapfrog step that BlackJAX reports. Work wasted by chains that wait for slower ones (they run in
+            lock step) is not counted.
         seconds: wall-clock time, compilation included.
     """
 
@@ -49,7 +49,7 @@ class Reference(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """What is kept of each draw."""
+    """The record of a draw."""
 
     position: Position
     leapfrogs: Int[Array, "..."]
@@ -78,7 +78,7 @@ def nuts(
         init: the starting point, a pytree of floating-point arrays; or a function of a key (one per chain).
         temperature: T.
         num_chains: chains, run together.
-        num_warmup: transitions per chain for adaptation, thrown away.
+        num_warmup: transitions per chain for adaptation, discarded.
         num_draws: draws per chain.
         seed: equal seeds give equal draws.
         progress: None shows a bar on a terminal once the draws take more than two seconds.
@@ -120,7 +120,7 @@ def nuts(
 def _sample(
     target: Target, temperature: float, keys: Array, tuned: Tuned, num_draws: int, progress: bool | None
 ) -> _Rows:
-    """All draws on the host, made in equal chunks for the sake of the progress bar."""
+    """All draws on the host, made in equal chunks to update the progress bar."""
     chunks = max(k for k in range(1, _MOST_CHUNKS + 1) if num_draws % k == 0)
     kept = []
     with _progress.bar(num_draws, progress, "NUTS") as update:

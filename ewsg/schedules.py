@@ -1,4 +1,4 @@
-"""Step sizes that change along the run. Any function of the step counter fits; optax schedules too."""
+"""Step sizes that change along the run. Any function of the step counter will do, such as an optax schedule."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class Polynomial(Component):
 
 
 class Scaled(Component):
-    """factor · schedule(t): how a schedule is carried from one system of units to another."""
+    """factor · schedule(t): a schedule in other units."""
 
     schedule: Schedule = eqx.field(converter=as_module)
     factor: float

@@ -1,7 +1,7 @@
 """Algebra on positions, momenta and forces, which are pytrees of arrays, for your own estimators and integrators.
 
-Scalars are cast to the dtype of the array that they multiply: a float32 step size leaves bfloat16 parameters what they
-are. `dot` sums in the dtype of the leaves; `combined` and `widened` compute in at least float32.
+Scalars are cast to the dtype of the array that they multiply: a float32 step size leaves bfloat16 parameters in
+bfloat16. `dot` sums in the dtype of the leaves; `combined` and `widened` compute in at least float32.
 """
 
 from ._core.pytree import (

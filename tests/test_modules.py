@@ -213,7 +213,7 @@ def test_what_has_no_posterior_is_refused(case):
         ewsg.Target.from_module(make(), cross_entropy, (IMAGES.reshape(12, 36), LABELS))
     assert "\n" not in str(error.value)
     if "batch" in message or "dropout" in message:
-        assert "the posterior is a sum over data" in str(error.value)
+        assert "the log posterior is a sum over data" in str(error.value)
 
 
 def test_dropout_that_is_switched_off_is_allowed():

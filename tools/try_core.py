@@ -1,4 +1,4 @@
-"""What a plain `pip install ewsg` must do, and how it answers where an extra is missing: run by tools/try_wheel.sh."""
+"""Check what a plain `pip install ewsg` can do, and its errors where an extra is missing: run by tools/try_wheel.sh."""
 
 import importlib.util
 import subprocess
@@ -16,7 +16,7 @@ EXTRAS = ("arviz", "blackjax", "flax", "matplotlib", "platformdirs", "pooch", "s
 
 
 def must_name(extra: str, call: Callable[[], object]) -> None:
-    """Check that a call raises `MissingPackage`, with the line that installs the extra."""
+    """Check that a call raises `MissingPackage` with the line that installs the extra."""
     try:
         call()
     except MissingPackage as error:
@@ -30,7 +30,7 @@ def must_name(extra: str, call: Callable[[], object]) -> None:
 def main() -> None:
     """Sample, summarise, predict and save; then ask for everything that the core does not have."""
     present = [name for name in EXTRAS if importlib.util.find_spec(name)]
-    assert not present, f"the core must not bring {present}"
+    assert not present, f"the core must not install {present}"
     centres = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     target = ewsg.Target(lambda mu, x: -0.5 * jnp.sum((x - mu) ** 2), None, centres)
     settings = {"init": jnp.zeros(2), "num_steps": 2000, "num_chains": 4}

@@ -1,7 +1,7 @@
 """The worlds in which the tests run: the interpreter of each, and the exact version of every package in it.
 
     python tools/worlds.py python newest    where the world's interpreter is
-    python tools/worlds.py pin oldest       resolve the world anew and write its constraints file
+    python tools/worlds.py pin oldest       resolve the world again and write its constraints file
 
 `oldest` has every direct dependency at its lower bound in pyproject.toml; `default` and `newest` have what pip chooses
 under Python 3.11 and under the newest Python.
@@ -31,10 +31,10 @@ PYTHONS = {
     "newest": ("python3.13", "python3.12", "python3.14"),
 }
 HELD = (
-    "fastprogress<1.1",  # newer ones bring a web server along
+    "fastprogress<1.1",  # newer ones require a web server
     "pyparsing<3.3",  # with newer ones, old releases of Matplotlib warn on import: an error in the tests
 )
-"""What old releases need, though they do not say so: for the oldest world."""
+"""Requirements that old releases do not declare, for the oldest world."""
 
 
 def interpreter(world: str) -> str | None:
@@ -43,7 +43,7 @@ def interpreter(world: str) -> str | None:
 
 
 def _places(name: str) -> Iterator[str]:
-    """Where an interpreter may be: on the path, or among pyenv's, whose entry on the path may be an empty promise."""
+    """Where an interpreter may be: on the path, or among pyenv's, whose entry on the path may be a dead shim."""
     if found := shutil.which(name):
         yield found
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -67,7 +67,7 @@ def lower_bounds() -> list[str]:
 
 
 def resolve(world: str, python: str) -> list[str]:
-    """What pip would install for development, without installing it."""
+    """The packages that pip would install for development, without installing them."""
     limits = [*lower_bounds(), *HELD] if world == "oldest" else []
     with tempfile.TemporaryDirectory() as scratch:
         constraints, report = Path(scratch) / "limits.txt", Path(scratch) / "report.json"

@@ -1,1 +1,1 @@
-"""Vocabulary and array tools that know no MCMC."""
+"""Shared types and array tools, independent of MCMC."""

@@ -1,4 +1,4 @@
-"""Sums that stay right over 10^9 steps in 32 bits: compensated floats and two-word counters."""
+"""Sums that stay accurate over 10^9 steps in 32-bit arithmetic: compensated floats and two-word counters."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ class Compensated(NamedTuple):
 
 
 def _add_to_pair(high: Array, low: Array, term: Array) -> tuple[Array, Array]:
-    """(high, low) + term, the rounding error of each addition kept."""
+    """(high, low) + term, keeping the rounding error of each addition."""
     total = high + term
     virtual = total - high
     error = (high - (total - virtual)) + (term - virtual)
@@ -53,7 +53,7 @@ class Counter(NamedTuple):
 
     @staticmethod
     def zero() -> "Counter":
-        """Nothing counted."""
+        """A count of 0."""
         return Counter(jnp.uint32(0), jnp.uint32(0))
 
     def add(self, number: Array | int) -> "Counter":
@@ -67,18 +67,18 @@ class Counter(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a chain has counted: `every` is the same for all chains and held once, `own` is not."""
+    """The count of a chain, in two parts: `every`, which all chains share and which is stored once, and its `own`."""
 
     every: Counter
     own: Counter
 
     @staticmethod
     def zero() -> "Counts":
-        """Nothing counted."""
+        """Counts of 0."""
         return Counts(Counter.zero(), Counter.zero())
 
     def add(self, number: Array | int) -> "Counts":
-        """The counts plus a number: a whole number known to Python is that of every chain."""
+        """The counts plus a number; a Python int counts for every chain."""
         if isinstance(number, int):
             return self._replace(every=self.every.add(number))
         return self._replace(own=self.own.add(number))

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, beside which a killed process leaves nothing for long."""
+"""Atomic writes: a file appears whole or not at all, and the next write removes what killed processes left behind."""
 
 import contextlib
 import hashlib
@@ -20,21 +20,23 @@ _SUFFIX = ".part"
 
 
 def write(path: str | os.PathLike, fill: Callable[[BinaryIO], object]) -> None:
-    """Calls `fill` with a new file, and puts it in the place of `path` once it is complete.
+    """Calls `fill` with a new file, which replaces `path` once it is complete.
 
-    A link stays one: its target is replaced. The new file has the permissions of the old one, or those of `open`. If
-    anything fails, the old file is left as it was; what the system refuses is raised as `SaveError`.
+    Of a symbolic link the target is replaced. The new file has the permissions of the old one, or those of `open`. If
+    anything fails, the old file is left as it was; errors of the system are raised as `SaveError`.
     """
     final = destination(path)
     try:
         _sweep(final)
         _replace(final, fill)
     except OSError as error:
-        raise SaveError(f"cannot write {path}: {error.strerror or error}; make room or choose another place") from error
+        raise SaveError(
+            f"cannot write {path}: {error.strerror or error}; free some space or choose another place"
+        ) from error
 
 
 def destination(path: Any) -> Path:
-    """The file that a write to `path` makes or replaces, links followed; raises unless it is, or can be, a file."""
+    """The file that a write to `path` creates or replaces, links followed; raises unless it is, or can be, a file."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str) or not os.fspath(path):
         raise InputError(f"cannot write to {path!r}: give the name of a file, a string or a pathlib.Path")
     try:
@@ -74,7 +76,7 @@ def _replace(final: Path, fill: Callable[[BinaryIO], object]) -> None:
             fill(file)
             file.flush()
             os.fsync(file.fileno())
-            if fcntl is not None:  # still locked, so that nobody sweeps it
+            if fcntl is not None:  # still locked, so that no other writer sweeps it
                 os.replace(temporary, final)
         if fcntl is None:
             os.replace(temporary, final)
@@ -120,7 +122,7 @@ def _prefix(final: Path) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Makes a renaming outlive a power failure, where folders can be synchronised."""
+    """Makes the new name survive a power failure, where folders can be synced."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,6 +1,6 @@
-"""Options of the compiler and barriers against its optimisations, for fast code on the CPU; values do not change.
+"""Compiler options and barriers against optimisations, for fast code on the CPU; values do not change.
 
-Other platforms get neither: what helps here would cost a GPU a round trip to the host, or a fusion.
+Other platforms get neither: on a GPU they would cost a round trip to the host, or prevent a fusion.
 """
 
 import functools
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 _VECTORS = {"xla_cpu_prefer_vector_width": 512}
-"""1.5 times as fast where noise is what takes the time, on a processor with AVX-512."""
+"""1.5 times as fast where most of the time goes into noise, on a processor with AVX-512."""
 _EIGEN = {"xla_cpu_experimental_ynn_fusion_type": ""}
 """Products by Eigen. YNNPACK, the default, is faster on small ones, but allocates memory in every product."""
 _PROCESSOR = Path("/proc/cpuinfo")
@@ -27,10 +27,10 @@ def platform() -> str:
 
 
 def options(large: bool) -> dict[str, Any]:
-    """Options for the one loop: those of ours that this version of JAX knows; none but on the CPU.
+    """Options for the sampling loop, as far as this version of JAX knows them; on the CPU only.
 
     Args:
-        large: whether products have operands of many megabytes, as those with the patches of a convolution.
+        large: whether products have operands of many megabytes, as with the patches of a convolution.
     """
     return dict(_cpu_options(large)) if platform() == "cpu" else {}
 
@@ -43,7 +43,7 @@ def _cpu_options(large: bool) -> dict[str, Any]:
 
 @functools.cache
 def _has_wide_vectors() -> bool:
-    """Whether the processor has AVX-512, as far as the system tells."""
+    """Whether the system says that the processor has AVX-512."""
     try:
         lines = _PROCESSOR.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -54,7 +54,7 @@ def _has_wide_vectors() -> bool:
 def _known(name: str, value: Any) -> bool:
     try:
         jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
-    except Exception:  # which one differs between versions
+    except Exception:  # its type differs between versions
         return False
     return True
 
@@ -63,7 +63,7 @@ def stored(array: Array) -> Array:
     """The same numbers, written to memory once.
 
     The compiler would otherwise compute them again in every kernel that reads them: hash an index for every entry of
-    every row that it gathers, or read a gradient against the order of its memory in the sum and in the step. It fuses
+    every row that it gathers, or read a gradient against its memory layout, both in the sum and in the step. It fuses
     through an `optimization_barrier`, but not into a branch whose condition it cannot see through.
     """
     if platform() != "cpu":
@@ -73,10 +73,10 @@ def stored(array: Array) -> Array:
 
 
 def times_one(rows: Array) -> Array:
-    """rows · 1, a one that the compiler cannot see.
+    """rows · 1, where the compiler cannot see that the factor is 1.
 
-    The gather of a minibatch alone is compiled for the CPU to moves of one entry after the other, which wait for
-    memory; with a product by a vector, to moves of vectors: three times as fast on Covertype.
+    For the CPU, the gather of a minibatch alone is compiled to a loop over single entries, each waiting for memory;
+    followed by a product with a vector it is vectorised: three times as fast on Covertype.
     """
     if platform() != "cpu" or rows.ndim < 2 or not jnp.issubdtype(rows.dtype, jnp.floating):
         return rows

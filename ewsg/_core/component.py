@@ -59,7 +59,7 @@ def as_module(function: Callable) -> Callable:
 def class_key(cls: type) -> str:
     """The name of a component's class in a saved run: `module:qualname`, or `ewsg:qualname` for one of this package.
 
-    Classes of this package may move from one module to another; nobody else's class has the same key.
+    Classes of this package may move from one module to another; no class of another package has the same key.
     """
     package = cls.__module__.partition(".")[0]
     return f"{_PACKAGE if package == _PACKAGE else cls.__module__}:{cls.__qualname__}"
@@ -73,7 +73,7 @@ def registered(role: type[Role]) -> list[type[Role]]:
 
 
 def describe(value: Any) -> Any:
-    """A component, or one of its settings, as plain JSON; Python objects and large arrays are only named.
+    """A component, or one of its settings, as plain JSON; Python objects and large arrays by name only.
 
     Fields with the metadata "prepared" are described as None: whoever rebuilds the component prepares it again.
     """
@@ -82,7 +82,7 @@ def describe(value: Any) -> Any:
 
 def _describe(value: Any, depth: int) -> Any:
     if depth == 0:
-        return {"$opaque": f"{type(value).__name__} in more than {_DESCRIBED_DEPTH} others"}
+        return {"$opaque": f"{type(value).__name__} nested more than {_DESCRIBED_DEPTH} deep"}
     if isinstance(value, Component):
         stored = {
             field.name: None if field.metadata.get("prepared") else getattr(value, field.name)
@@ -120,14 +120,14 @@ def _describe_array(value: Any) -> Any:
 
 
 def rebuild(config: Any, role: str) -> Any:
-    """The component that `describe` wrote down; `role` (estimator, integrator, collect) names it in errors."""
+    """The component that `describe` recorded; `role` (estimator, integrator, collect) names it in errors."""
     _import_rooms()
     try:
         return _rebuild(config, role)
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"the saved {role} cannot be made again from the file: pass {role}= again") from error
+        raise InputError(f"the saved {role} cannot be rebuilt from the file: pass {role}= again") from error
 
 
 def _rebuild(config: Any, role: str) -> Any:
@@ -171,12 +171,12 @@ def _check_same(saved: Any, given: Any, role: str, name: str) -> None:
         given, saved = (shown(value.get("$opaque") if isinstance(value, dict) else value) for value in (given, saved))
         raise InputError(
             f"{role}= has {name} {given} and the saved run has {saved}, so it was made with another {role}: pass the "
-            "same one, or sample anew from the last draws"
+            "same one, or start a new run from the last draws"
         )
 
 
 def _import_rooms() -> None:
-    """Imports every module of this package that defines components: the package itself imports them when asked."""
+    """Imports every module of this package that defines components, which the package itself imports lazily."""
     for room in _ROOMS:
         importlib.import_module(f".{room}", _PACKAGE)
 
@@ -184,7 +184,7 @@ def _import_rooms() -> None:
 def check_positive(owner: str, name: str, value: Any, *, zero: bool = False, array: bool = False) -> None:
     """Raise InputError unless a real setting is finite and positive (or zero, where allowed), and one number.
 
-    Of traced values only the shape is looked at.
+    Of traced values only the shape is checked.
     """
     numbers = as_real(value)
     if numbers is None:
@@ -201,12 +201,12 @@ def check_positive(owner: str, name: str, value: Any, *, zero: bool = False, arr
 
 
 def as_real(value: Any) -> Any:
-    """A traced value itself, an array of any other real numbers, None of what is neither."""
+    """A traced value as it is, any other real numbers as an array, and None for anything else."""
     if isinstance(value, jax.core.Tracer):
         return value
     try:
         array = np.asarray(value)
-    except Exception:  # an object of any class may fail here in its own way, as lists of different lengths do
+    except Exception:  # objects of any class may fail here in their own way, as ragged lists do
         return None
     is_real = jax.numpy.issubdtype(array.dtype, np.integer) or jax.numpy.issubdtype(array.dtype, np.floating)
     return array if is_real else None

@@ -1,13 +1,13 @@
 r"""Convolutions and max pooling of a user's likelihood, as matrix products and maxima, for the CPU.
 
-Inside a loop the gradient of `lax.conv` falls to a slow path of the CPU compiler (jax issue 12868); under `vmap` over
+Inside a loop the gradient of `lax.conv` takes a slow path in the CPU compiler (jax issue 12868); under `vmap` over
 chains the kernels become grouped convolutions, slower still. A convolution is a product with the patches of its input,
 
     y[n, p, o] = Σ_{k,c} x[n, s·p + k, c] w[k, c, o],
 
 and a maximum over windows that do not overlap is one over an axis of a reshaped array. `rewritten` follows a function's
-jaxpr and puts these in the place of the two primitives; whatever it does not know stays as it is. The values are the
-same up to rounding. The maximum and the sum over patches have derivatives written for the order of their memory.
+jaxpr and substitutes these for the two primitives; everything else stays as it is. The values are the
+same up to rounding. The maximum and the sum over patches have derivatives of their own that follow the memory layout.
 """
 
 import math
@@ -54,7 +54,7 @@ def _concerned_call(eqn: JaxprEqn) -> bool:
 
 
 def _body(eqn: JaxprEqn) -> ClosedJaxpr | None:
-    """What a call calls; not if it has derivatives of its own (`custom_jvp`, `custom_vjp`), which must stay."""
+    """The jaxpr of a call; None if it has derivatives of its own (`custom_jvp`, `custom_vjp`), which must stay."""
     if eqn.primitive.name not in (*_CALLS, *_CHECKPOINTS):
         return None
     inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
@@ -78,7 +78,7 @@ def _evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[
 
 
 def _called(eqn: JaxprEqn, inner: ClosedJaxpr) -> Callable:
-    """What a call calls, rewritten; a checkpoint stays one."""
+    """The called function, rewritten; a checkpoint remains a checkpoint."""
 
     def call(*args: Any) -> list[Any]:
         return _evaluate(inner.jaxpr, inner.consts, args)
@@ -104,7 +104,7 @@ def _value(values: dict[Any, Any], atom: Any) -> Any:
 
 
 def _rule(eqn: JaxprEqn) -> Callable | None:
-    """How an equation is rewritten, if it is."""
+    """The function that replaces an equation; None if it stays."""
     params = eqn.params
     if eqn.primitive.name == "conv_general_dilated":
         plain = params["feature_group_count"] == params["batch_group_count"] == 1 and _ones(params["lhs_dilation"])
@@ -154,7 +154,7 @@ def _convolved(
 
 @jax.custom_jvp
 def _stored_derivative(y: Array) -> Array:
-    """y; its cotangent is written in this order before it is turned round for the product with the patches."""
+    """y; its cotangent is stored in this layout before it is transposed for the product with the patches."""
     return y
 
 
@@ -164,9 +164,9 @@ def _stored_derivative_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tup
 
 
 def _pooled(x: Array, *, window_dimensions: Sequence[int], **_: Any) -> Array:
-    """The maximum over windows side by side; what does not fill a window is left out, as there.
+    """The maximum over adjacent windows; incomplete windows are dropped, as by the primitive.
 
-    Axes that are not pooled (channels) go last, where `_convolved` has them: no kernel then reads across its memory.
+    Axes that are not pooled (channels) go last, as in `_convolved`, so that all kernels read contiguous memory.
     """
     order = sorted(range(x.ndim), key=lambda axis: window_dimensions[axis] == 1)
     x, window = jnp.transpose(x, order), [window_dimensions[axis] for axis in order]

@@ -1,6 +1,6 @@
 """Bulk effective sample size and rank-normalised split R-hat, in NumPy alone.
 
-The numbers are ArviZ's to rounding (a test says so), but importing ArviZ takes two seconds, and its small package
+The numbers equal ArviZ's to rounding, as a test checks, but importing ArviZ takes two seconds, and its small package
 `arviz-stats`, which imports most of SciPy, one.
 
 References:
@@ -85,7 +85,7 @@ def _autocorrelation_time(correlation: Float[np.ndarray, " lag"]) -> float:
 
 
 def _autocovariance(values: Matrix) -> Matrix:
-    """Of every chain, at every lag, by the fast Fourier transform."""
+    """The autocovariance of every chain at every lag, by the fast Fourier transform."""
     length = values.shape[1]
     padded = 1 << (2 * length - 1).bit_length()
     transform = np.fft.rfft(values - values.mean(1, keepdims=True), padded, axis=1)

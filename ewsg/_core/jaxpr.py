@@ -1,4 +1,4 @@
-"""Looking into traced functions, in a way that does not depend on the version of JAX."""
+"""Inspection of traced functions, independent of the version of JAX."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -17,7 +17,7 @@ def bodies(eqn: JaxprEqn) -> Iterator[Jaxpr]:
 
 
 def num_bytes(jaxpr: Jaxpr) -> int:
-    """Bytes of all intermediates of a function; every iteration of a `scan` counts, and one of a `while`."""
+    """Bytes of all intermediates of a function; all iterations of a `scan` count, but only one of a `while`."""
     total = 0
     for eqn in jaxpr.eqns:
         shapes = [cast(Any, var.aval) for var in eqn.outvars]

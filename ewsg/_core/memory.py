@@ -36,20 +36,20 @@ def _gib(size: int) -> str:
 
 
 def _physical() -> int | None:
-    """MemAvailable on Linux; elsewhere all physical memory, if the system tells it."""
+    """MemAvailable on Linux; elsewhere all physical memory, if the system reports it."""
     for line in _lines(_MEMINFO):
         name, _, value = line.partition(":")
         if name == "MemAvailable" and value.split() and value.split()[0].isdigit():
             return int(value.split()[0]) * 1024
     try:
         size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these names
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems lack these names
         return None
     return size if size > 0 else None
 
 
 def _control_group() -> int | None:
-    """What is left of the tightest limit on this process's control groups (versions 2 and 1); None without a limit."""
+    """The rest of the tightest limit on this process's control groups (versions 2 and 1); None without a limit."""
     left = []
     for folder, limit_name, used_name in _limit_files():
         limit, used = _number(folder / limit_name), _number(folder / used_name)
@@ -59,7 +59,7 @@ def _control_group() -> int | None:
 
 
 def _limit_files() -> list[tuple[Path, str, str]]:
-    """The folders that may hold a limit: the process's own group and its ancestors, up to the root that is mounted."""
+    """The folders that may hold a limit: the process's own group and its ancestors, up to the mounted root."""
     found = []
     for line in _lines(_CGROUP_OF_PROCESS) or ["0::/"]:
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
@@ -75,7 +75,7 @@ def _limit_files() -> list[tuple[Path, str, str]]:
 
 
 def _reclaimable(folder: Path) -> int:
-    """Bytes of the group's file cache that the kernel frees before it refuses memory."""
+    """Bytes of the group's file cache that the kernel frees before an allocation fails."""
     for line in _lines(folder / "memory.stat"):
         name, _, value = line.partition(" ")
         if name in ("inactive_file", "total_inactive_file") and value.strip().isdigit():

@@ -13,13 +13,13 @@ def require(module: str, *, extra: str) -> Any:
 
     Args:
         module: its name, with dots for a submodule.
-        extra: the extra of `ewsg` that brings its package along.
+        extra: the extra of `ewsg` that installs its package.
     """
     package = module.split(".")[0]
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != package:  # it is installed, and one of its own imports failed
+        if (error.name or "").split(".")[0] != package:  # it is installed, but one of its own imports failed
             raise
         name = _DISTRIBUTIONS.get(package, package)
         message = f"this needs the package {name}, which is not installed: pip install 'ewsg[{extra}]'"

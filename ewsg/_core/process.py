@@ -1,4 +1,4 @@
-"""JAX does not survive a fork: its threads are not in the child, which then waits for them forever."""
+"""JAX does not survive a fork: its threads do not exist in the child, which waits for them forever."""
 
 import os
 

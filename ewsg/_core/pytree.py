@@ -30,12 +30,12 @@ def scaled(scale: Scalar, tree: Position) -> Position:
 
 
 def as_dtype(scale: Scalar, dtype: Any) -> Scalar:
-    """A scalar in the dtype of what it is to multiply; Python's numbers need no cast."""
+    """A scalar in the dtype of the array that it multiplies; Python's numbers need no cast."""
     return scale.astype(dtype) if isinstance(scale, jax.Array) else scale
 
 
 def divisor(value: Scalar) -> Scalar:
-    """`value`, or 1 where it is 0: for quotients that are to be 0 where their numerator and `value` both are."""
+    """`value`, or 1 where it is 0: for quotients that should be 0 where numerator and `value` both are."""
     return jnp.where(value == 0, 1.0, value)
 
 
@@ -51,7 +51,7 @@ def dot(tree: Position, other: Position) -> Float[Array, ""]:
 
 
 def _sum(array: Array) -> Array:
-    """The sum of all entries; of many, halves are added first, in one vectorised pass over memory on the CPU."""
+    """The sum of all entries; large arrays are first folded in half, in one vectorised pass over memory on the CPU."""
     flat, odd = array.reshape(-1), jnp.zeros((), array.dtype)
     while flat.size > _FEW:
         for _ in range(_HALVINGS):
@@ -78,7 +78,7 @@ def size(tree: Position) -> int:
 
 
 def num_bytes(tree: Position) -> int:
-    """The size in memory of all leaves, which may be shapes."""
+    """The size in memory of all leaves: arrays, or shapes with dtypes."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
@@ -124,7 +124,7 @@ def cast_like(tree: Position, example: Position) -> Position:
 
 
 def rows(tree: Position, leading: int = 1) -> Float[Array, "..."]:
-    """All entries in one last axis, in the order of `ravel_pytree`, behind `leading` axes that all leaves share."""
+    """All entries in one last axis, in the order of `ravel_pytree`, after `leading` axes that all leaves share."""
 
     def flatten(tree: Position) -> Array:
         return ravel_pytree(tree)[0]
@@ -142,9 +142,9 @@ def host_rows(tree: Position, leading: int = 1) -> Float[np.ndarray, "..."]:
 
 
 def as_arrays(tree: Any) -> Any:
-    """The leaves as arrays without weak types, which a loop may carry: JAX's stay where they are, others are NumPy's.
+    """The leaves as arrays without weak types, which a loop may carry: JAX's stay in place, others become NumPy's.
 
-    A leaf that cannot be an array is returned unchanged, for a check to name it.
+    A leaf that cannot be an array is returned unchanged, for a check to report.
     """
     return jax.tree.map(_as_array, tree)
 
@@ -156,17 +156,17 @@ def _as_array(leaf: Any) -> Any:
         return leaf
     if isinstance(leaf, jax.Array):
         return jax.lax.convert_element_type(leaf, dtype)
-    with np.errstate(over="ignore"):  # infinite then, which a check names
+    with np.errstate(over="ignore"):  # becomes infinite, which a check reports
         return np.array(leaf, dtype)
 
 
 def named_leaves(name: str, tree: Any) -> dict[str, Any]:
-    """The leaves of a user's pytree by what errors call them, such as data['x'][0]; keys must be sortable."""
+    """The leaves of a user's pytree under the names that errors use, such as data['x'][0]; keys must be sortable."""
     try:
         leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=lambda node: isinstance(node, Iterator))
-    except (TypeError, ValueError) as error:  # which one differs between versions of JAX
+    except (TypeError, ValueError) as error:  # its type differs between versions of JAX
         raise InputError(
-            f"{name} has a dict whose keys JAX cannot sort, such as names beside numbers: give all keys one type"
+            f"{name} has a dict whose keys JAX cannot sort, such as strings and numbers: give all keys one type"
         ) from error
     return {name + jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 

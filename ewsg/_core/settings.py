@@ -1,4 +1,4 @@
-"""How a component reads its settings: one number each, as Python's own, whoever made it (NumPy, JAX)."""
+"""How a component reads its settings: numbers of NumPy and JAX become Python's own."""
 
 import dataclasses
 from typing import Any
@@ -12,9 +12,9 @@ from .component import Component
 
 
 def plain(value: Any) -> Any:
-    """Concrete numbers and flags of NumPy or JAX as Python's own; anything else as it is, for the checks to name.
+    """Concrete numbers and flags of NumPy or JAX as Python's own; anything else as it is, for the checks to report.
 
-    Static settings must be hashable, and a continuous one of Python's leaves the precision to the parameters.
+    Static settings must be hashable, and a Python float leaves the precision to the parameters.
     """
     if isinstance(value, jax.core.Tracer) or not isinstance(value, np.generic | np.ndarray | jax.Array):
         return value

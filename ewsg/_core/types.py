@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key as _Key, PyTree
 
 HostOrDevice: TypeAlias = Array | np.ndarray
-"""An array of JAX's or of NumPy's, which is put on the device when it is used."""
+"""A JAX array, or a NumPy array, which moves to the device when it is used."""
 
 Key: TypeAlias = _Key[Array, ""]
 """A typed JAX key (`jax.random.key`), consumed at most once."""
@@ -26,4 +26,4 @@ Batch: TypeAlias = PyTree[Any]
 Indices: TypeAlias = Int[Array, " b"]
 
 Schedule: TypeAlias = Callable[[Int[Array, ""]], Scalar]
-"""Step size as a function of the step counter; optax schedules fit."""
+"""Step size as a function of the step counter; optax schedules are such functions."""

@@ -1,8 +1,8 @@
 """Every random number of the library is drawn here, from typed keys.
 
-Samplers never call `jax.random` themselves, so that the generator can be changed in one place; which one it is, a key
-knows. A key is either folded (any number of times, with different numbers) or used up by one split or draw, never both:
-of a threefry key, `fold(key, 0)` and the first of `split(key)` may be the same.
+Samplers never call `jax.random` themselves, so that the generator can be changed in one place; every key carries its
+generator. A key is either folded (any number of times, with different numbers) or used up by one split or draw, never
+both: of a threefry key, `fold(key, 0)` and the first of `split(key)` may be equal.
 """
 
 import itertools
@@ -29,9 +29,9 @@ GENERATORS = ("fast", "threefry")
 
 
 def make_key(seed: int, generator: str) -> Key:
-    """The key of a whole number below 2^64, for a generator by the name that `generator_of` gives.
+    """The key of a whole number below 2^64, for a generator named as by `generator_of`.
 
-    The number is cut into two words here: JAX would take it modulo 2^32 where 64-bit numbers are off.
+    The number is split into two words here, because without x64 JAX would take it modulo 2^32.
     """
     low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
     if generator == "fast":
@@ -42,19 +42,19 @@ def make_key(seed: int, generator: str) -> Key:
 
 
 def checked_key(seed: Any, generator: str = "threefry") -> Key:
-    """The key of a seed as a user gives it: refused unless it is a whole number below 2^64."""
+    """The key of a user's seed; raise InputError unless it is a whole number below 2^64."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= _MOST_SEED:
         raise InputError(f"seed={seed!r} must be a whole number from 0 to 2^64 − 1")
     return make_key(int(seed), generator)
 
 
 def default_generator() -> str:
-    """The fastest generator where the arrays are: "fast" on the CPU, else "threefry"."""
+    """The fastest generator on the platform in use: "fast" on the CPU, else "threefry"."""
     return "fast" if platform() == "cpu" else "threefry"
 
 
 def generator_of(key: Key) -> str:
-    """The name of a key's generator: one of `GENERATORS`, or JAX's name for one of its others."""
+    """The name of a key's generator: one of `GENERATORS`, or JAX's name for any other."""
     implementation = jax.random.key_impl(key)
     if implementation == FAST:
         return "fast"
@@ -81,7 +81,7 @@ def pack(key: Array) -> Array:
 
 
 def unpack(words: HostOrDevice, generator: str) -> Array:
-    """The key that `pack` put away."""
+    """The key whose words `pack` returned."""
     array = jax.device_put(words) if isinstance(words, np.ndarray) else words  # jnp.asarray would compile a program
     return jax.random.wrap_key_data(array, impl=_implementation(generator))
 
@@ -121,7 +121,7 @@ def indices(key: Key, num_data: Int[Array, " b"] | int, batch_size: int) -> Indi
     """`batch_size` independent uniform indices in [0, num_data): with replacement; each entry may have its own bound.
 
     ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64. Up to
-    n = 4,096, of u only the upper 32 bits are drawn: ⌊u·n / 2^32⌋, which favours none by more than a millionth.
+    n = 4,096 only the upper 32 bits of u are drawn: ⌊u·n / 2^32⌋, which favours none by more than a millionth.
     """
     if isinstance(num_data, int) and num_data <= _ONE_WORD:
         words = jax.random.bits(key, (batch_size,), jnp.uint32)
@@ -148,10 +148,10 @@ def distinct_indices(key: Key, num_data: int, batch_size: int) -> Indices:
 
 
 def shuffled(key: Key, places: Indices, num_data: int) -> Indices:
-    """Where a random permutation of [0, num_data), fixed by `key`, sends `places`, without storing it.
+    """The images of `places` under a random permutation of [0, num_data) fixed by `key`, without storing it.
 
-    The swap-or-not shuffle (Hoang, Morris, Rogaway 2012): in every round x and its mirror image K − x (mod n) trade
-    places or not, by one hashed bit of the larger of the two. It is a bijection for any key and any n. A datum, or a
+    The swap-or-not shuffle (Hoang, Morris, Rogaway 2012): in every round x and its mirror image K − x (mod n) are
+    swapped or not, by one hashed bit of the larger of the two. It is a bijection for any key and any n. A datum, or a
     pair of data, stays where it was with probability 2^−24, so that minibatch means have their exact mean and
     covariance to float precision.
     """

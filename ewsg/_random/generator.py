@@ -10,7 +10,7 @@ numbers give different keys. The last bit of t says whether the number comes fro
 two never give the same key. Everything is elementwise, with no table and no carry: under `vmap` the compiler fuses it
 into whatever consumes the numbers, and the stream of a chain does not depend on how many chains there are.
 
-Threefry, JAX's default, was built to resist an adversary; this was not. `docs/random.md` has what it passes.
+Threefry, JAX's default, was built to resist an adversary; this was not. `docs/random.md` lists the tests it passes.
 """
 
 import math
@@ -24,7 +24,7 @@ from jaxtyping import Array, UInt
 
 _GOLDEN = 0x9E3779B9
 _FOLD, _SPLIT = 0, 1
-_FEW = 8
+_UNROLLED_KEYS = 8
 
 Word = UInt[Array, "..."]
 
@@ -37,7 +37,7 @@ def _mix(word: Any) -> Any:
 
 
 def _remix(word: Any) -> Any:
-    """g: the least biased mixer of that search since."""
+    """g: the least biased mixer that this search has found since."""
     word = (word ^ (word >> 16)) * np.uint32(0x21F0AAAD)
     word = (word ^ (word >> 15)) * np.uint32(0xD35A2D97)
     return word ^ (word >> 15)
@@ -62,7 +62,7 @@ def _side_by_side(first: Word, second: Word) -> Word:
 
 
 def _seed(seed: Array) -> Word:
-    """What `jax.random.key(seed, impl=FAST)` calls; without x64 JAX has cut the seed to 32 bits by then."""
+    """Called by `jax.random.key(seed, impl=FAST)`; without x64, JAX has already cut the seed to 32 bits."""
     low, high = seed.astype(jnp.uint32), jnp.zeros(seed.shape, jnp.uint32)
     if seed.dtype.itemsize == 8:
         high = jnp.right_shift(seed, 32).astype(jnp.uint32)
@@ -75,7 +75,7 @@ def seeded(low: Word, high: Word) -> Word:
 
 
 def seeded_on_host(seed: int) -> np.ndarray:
-    """The same for a number that Python knows, without a compiler."""
+    """The same for a Python int, without compiling anything."""
     low, high = (np.array(word, np.uint32) for word in (seed & 0xFFFFFFFF, seed >> 32))
     with np.errstate(over="ignore"):  # arithmetic is modulo 2^32
         return np.stack(_scrambled(low, high))
@@ -95,7 +95,7 @@ def _fold_in(key: Word, number: Array | int) -> Word:
 
 def _split(key: Word, shape: tuple[int, ...]) -> Word:
     count = math.prod(shape)
-    if count > _FEW:
+    if count > _UNROLLED_KEYS:
         return _child(key, jax.lax.iota(jnp.uint32, count).reshape(shape), _SPLIT)
     children = [jax.lax.reshape(_child(key, jnp.uint32(number), _SPLIT), (1, 2)) for number in range(count)]
     return jax.lax.reshape(jax.lax.concatenate(children, 0), (*shape, 2))
@@ -123,4 +123,4 @@ FAST = define_prng_impl(
     name="ewsg_fast",
     tag="ewsg",
 )
-"""Give it to `jax.random.key(seed, impl=FAST)`."""
+"""For `jax.random.key(seed, impl=FAST)`."""

@@ -5,8 +5,8 @@ Of a word u, the last bit is the sign and the others are y = (⌊u/2⌋ + ½)/2^
     |ξ| = √2 erfc⁻¹(y) = (1 − y) P(w),   w = −log(y(2 − y)) in (0, 21.5]
 
 with one of two polynomials P of degree 7, for |ξ| below and above 3.4, whose coefficients are selected (M. Giles's form
-of erf⁻¹, without his square root). Relative error below 2·10⁻⁶, |ξ| up to 6.34. One word for one number, no pairs as in
-Box–Muller, whose two halves have to be put side by side in memory; no call to a library's logarithm.
+of erf⁻¹, without his square root). Relative error below 2·10⁻⁶, |ξ| up to 6.34. One word per number: no pairs as in
+Box–Muller, whose two halves have to be placed side by side in memory; and no call to a library's logarithm.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _LOGARITHM = (  # Chebyshev interpolation of log(1 + m)/m on |m| ≤ 1/3
     *(0.999999836, -0.500022431, 0.33337989, -0.248416347, 0.197950298, -0.194078572, 0.171112269),
 )
 _TWO_THIRDS = 0x3F2AAAAB
-"""⅔ as a float32, in its bits."""
+"""The bits of ⅔ as a float32."""
 
 
 def normal(words: UInt[Array, "..."]) -> Float[Array, "..."]:

@@ -170,14 +170,14 @@ def main() -> None:
         if error.errno not in _NOT_WRITTEN:
             raise
         _forget_output()
-        if error.errno != errno.EPIPE:  # the reader has closed the pipe, as `head` does: no news to the user
+        if error.errno != errno.EPIPE:  # the reader has closed the pipe, as `head` does: nothing to report
             where = error.filename or "the output"
             print(f"ewsg: cannot write {where}: {error.strerror}; free some space or write elsewhere", file=sys.stderr)
         raise SystemExit(1) from None
 
 
 def _forget_output() -> None:
-    """Sends what stdout has not written to nowhere, so that the interpreter does not fail on it at its end."""
+    """Sends the rest of stdout to the null device, so that the interpreter does not fail on it when it exits."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -3,8 +3,8 @@
 jaxlib 0.10.2 gets this one wrong on the CPU (0.5.3 to 0.10.1 get it right). With 10,000 chains, an index
 chain of length 5 and hyper-parameters passed as traced arguments, the accept tests of the compiled program no
 longer see the momentum from the second step on: the chain silently draws uniform minibatches, and no flag
-helps. `mismatch()` is then 0.53. Structure, sizes and float32 are what provokes the error (1,000 chains do
-not), so they are kept as they were found.
+helps. `mismatch()` is then 0.53. Structure, sizes and float32 together provoke the error (1,000 chains do not), so they
+are kept as they were found.
 """
 
 import jax

@@ -13,14 +13,14 @@ from . import worlds
 
 PACKAGES = ("jax", "jaxlib", "equinox", "arviz", "blackjax", "numpy", "scikit-learn")
 EXTRAS = {"arviz": "arviz", "blackjax": "nuts", "scikit-learn": "cluster"}
-"""Packages that one can do without, and the extra of `ewsg` that installs each."""
+"""Optional packages, and the extra of `ewsg` that installs each."""
 TOLERATED_MISMATCH = 1e-3
 ANOTHER_JAX = "pip install 'jax!=0.10.2' 'jaxlib!=0.10.2'"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One finding, with what to do about it unless all is well."""
+    """One finding, with a remedy unless all is well."""
 
     name: str
     status: Literal["ok", "warn", "fail"]
@@ -47,14 +47,14 @@ def check() -> Report:
     for name, probe in {"devices": _devices, "canary": _canary, "data": _data}.items():
         try:
             checks += probe()
-        except Exception as error:  # a broken installation can fail in any way, and is what this is for
+        except Exception as error:  # a broken installation can fail in any way, and finding that is the purpose
             remedy = "install ewsg in a fresh environment, and unset JAX_PLATFORMS"
             checks += [Check(name, "fail", f"{type(error).__name__}: {error}", remedy)]
     return Report(checks)
 
 
 def _world() -> Check:
-    """The tested set of versions that this is, if any; the next lines say whether each version is within them."""
+    """The tested set of versions installed here, if any; later checks compare each version with the tested range."""
     packages = [name for name in worlds.WORLDS["default"] if name != "python"]
     versions = {"python": platform.python_version()} | {name: _version(name) or "missing" for name in packages}
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
@@ -79,12 +79,12 @@ def _package(name: str) -> Check:
     if version is None:
         return Check(name, "fail", "not installed", f"pip install {name}")
     if version in worlds.EXCLUDED.get(name, ()):
-        return Check(name, "fail", f"{version} silently compiles chains wrongly on the CPU", ANOTHER_JAX)
+        return Check(name, "fail", f"{version} silently miscompiles chains on the CPU", ANOTHER_JAX)
     return _followed(name, version)
 
 
 def _followed(name: str, version: str, more: str = "") -> Check:
-    """Is a version within what the tests run with?"""
+    """Is a version within the range that is tested?"""
     detail = ", ".join(filter(None, (version, more)))
     if (bounds := worlds.tested(name)) is None:
         return Check(name, "ok", detail)

@@ -8,11 +8,11 @@ WORLDS = {
     "newest": {"python": "3.13", "jax": "0.12", "jaxlib": "0.12", "numpy": "2.5", "arviz": "1.3"},
 }
 EXCLUDED = {"jax": ("0.10.2",), "jaxlib": ("0.10.2",)}
-"""They compile chains wrongly: ewsg/cli/canary.py."""
+"""Versions that miscompile chains: ewsg/cli/canary.py."""
 
 
 def release(version: str) -> tuple[int, int]:
-    """The two numbers that a version starts with: (0, 10) of 0.10.1, (2, 5) of 2.5.0rc1, (3, 0) of 3."""
+    """The first two numbers of a version: (0, 10) of 0.10.1, (2, 5) of 2.5.0rc1, (3, 0) of 3."""
     major, minor = re.match(r"(\d*)\.?(\d*)", version).groups()  # pyright: ignore[reportOptionalMemberAccess]
     return int(major or 0), int(minor or 0)
 
@@ -27,6 +27,6 @@ def name(versions: dict[str, str]) -> str | None:
 
 
 def tested(package: str) -> tuple[str, str] | None:
-    """The oldest and the newest version that the tests run with; None for a package that is not followed."""
+    """The oldest and the newest version that the tests run with; None for a package that is not tracked."""
     versions = [world[package] for world in WORLDS.values() if package in world]
     return (min(versions, key=release), max(versions, key=release)) if versions else None

@@ -49,7 +49,7 @@ def _download(name: str, file: File) -> tuple[bytes, str]:
 def _fetch(url: str) -> bytes:
     """The bytes at an address.
 
-    Not by `pooch.retrieve`, whose checksum would be that of the wrapper: publishers remake wrappers at will.
+    Not by `pooch.retrieve`, which would verify the archive and not its content: publishers repack archives at will.
     """
     pooch = require("pooch", extra="data")
     _logger.info("downloading %s", url)
@@ -72,11 +72,11 @@ def _normalize(file: File, downloaded: bytes, url: str) -> bytes:
 
 
 def _reason(error: Exception) -> str:
-    """Why a download failed, in few words; the whole story is the cause of the exception."""
+    """Why a download failed, in a few words; the exception's cause has the details."""
     if isinstance(error, ImportError):
         return "the package pooch is not installed; pip install 'ewsg[data]' installs it"
     if isinstance(error, InputError):
-        return "what is there is not the published file"
+        return "the file there is not the published one"
     text = str(error)
     return f"{type(error).__name__}: {text}" if 0 < len(text) < 120 else type(error).__name__
 
@@ -86,5 +86,5 @@ def _missing(name: str, file: File, reason: str) -> DataNotFound:
     destination = search_path()[0] / file.path
     return DataNotFound(
         f"the data set {name!r} needs the file {str(destination)!r}, and {reason}: "
-        f"put there {file.description}, compressed by gzip or not"
+        f"put {file.description} there, gzipped or not"
     )

@@ -1,4 +1,4 @@
-"""From the verified content of files to arrays: one function per format, no defaults guessed."""
+"""From the verified content of files to arrays: one function per format; nothing is guessed."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Columns(NamedTuple):
-    """What a file holds, in whatever number type is smallest or natural."""
+    """The contents of a file, in the smallest or the natural number type."""
 
     features: np.ndarray
     labels: np.ndarray
@@ -20,13 +20,13 @@ def parse_idx(images: bytes, labels: bytes) -> Columns:
 
 
 def parse_covertype(content: bytes) -> Columns:
-    """Comma separated small integers, the class last; int16 holds them all."""
+    """Comma-separated small integers, the class last; int16 holds them all."""
     table = _numbers(content.replace(b"\n", b","), ",", np.int16).reshape(-1, 55)
     return Columns(table[:, :54], table[:, 54])
 
 
 def parse_pima(content: bytes) -> Columns:
-    """Comma separated numbers without a header, the outcome last."""
+    """Comma-separated numbers without a header, the outcome last."""
     table = _numbers(content.replace(b"\n", b","), ",").reshape(-1, 9)
     return Columns(table[:, :8], table[:, 8].astype(np.int32))
 
@@ -55,7 +55,7 @@ def parse_a9a(content: bytes) -> Columns:
 
 
 def parse_regression(content: bytes, num_columns: int, target: int) -> Columns:
-    """Whitespace separated numbers; the features are the columns before the target."""
+    """Whitespace-separated numbers; the features are the columns before the target."""
     table = _numbers(content, " ").reshape(-1, num_columns)
     return Columns(table[:, :target], table[:, target])
 

@@ -13,7 +13,7 @@ def standardize(
     """Shift and scale columns to mean 0 and standard deviation 1 (divisor n, not n − 1).
 
     A constant column becomes 0, and 1 is returned as its standard deviation; a column that was not chosen
-    keeps its values, and 0 and 1 are returned for it. So `(other - mean) / sd` treats other rows alike.
+    keeps its values, and 0 and 1 are returned for it. So `(other - mean) / sd` transforms other rows in the same way.
 
     Args:
         features: The table, of shape (n, d).

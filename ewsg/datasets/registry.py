@@ -1,6 +1,6 @@
-"""What each data set is: its files with their checksums and publishers, its columns, its source and licence.
+"""Each data set: its files with their checksums and publishers, its columns, its source and licence.
 
-A checksum is the sha256 of the *uncompressed* content, so that it holds whatever the wrapper: ours, the
+A checksum is the sha256 of the *uncompressed* content, so that it holds for any packaging: ours, the
 publisher's gzip file, or a member of a zip archive.
 """
 
@@ -15,7 +15,7 @@ class File(NamedTuple):
     """A file of a data folder.
 
     Attributes:
-        path: Its place in a data folder, with forward slashes.
+        path: Its path within a data folder, with forward slashes.
         sha256: The checksum of its uncompressed content.
         description: What it is, for a reader who has to find it.
         urls: Where to download it, tried in order; none if no publisher offers it.
@@ -78,7 +78,7 @@ def _mnist(prefix: str, images_sha256: str, labels_sha256: str) -> tuple[File, F
 
 
 def _uci(folder: str, number: int, old_folder: str, name: str, sha256: str) -> File:
-    """A file of the UCI repository: at its new address a zip archive, at its old one the file itself."""
+    """A file of the UCI repository: a zip archive at its new address, the file itself at its old one."""
     urls = (
         f"{_UCI}/static/public/{number}/{folder}.zip",
         f"{_UCI}/ml/machine-learning-databases/{old_folder}/{name}",

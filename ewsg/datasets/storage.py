@@ -1,4 +1,4 @@
-"""Where files lie on this machine: the folders looked in, checks on what is found, and the user's cache."""
+"""Data files on this machine: the search path, the verification of what is found, and the user's cache."""
 
 import gzip
 import hashlib
@@ -31,7 +31,7 @@ def cache_folder() -> Path:
 
 
 def search_path() -> list[Path]:
-    """The folders in the order they are looked in; a folder need not exist."""
+    """The folders in the order in which they are searched; a folder need not exist."""
     cache = cache_folder() / "data"
     folder = data_folder()
     return [cache] if folder is None else [folder, cache]
@@ -97,7 +97,7 @@ def keep(file: File, stored: bytes) -> None:
 
 
 def parsed_path(name: str, stored: bytes) -> Path:
-    """Where the arrays parsed from these very bytes are kept; raise the version when parsing changes."""
+    """Where the arrays parsed from these very bytes are kept; increase the version when parsing changes."""
     return cache_folder() / "parsed" / f"{name}-v1-{hashlib.sha256(stored).hexdigest()[:32]}.npz"
 
 

@@ -1,18 +1,7 @@
 """Whole methods that are neither estimator nor integrator: `ewsg.sample(target, kernel, ...)` runs them."""
 
-from .bounds.base import AbstractBound
-from .bounds.gaussian import GaussianTaylorBound
-from .bounds.logistic import LogisticBound
-from .flymc import FlyMC
-from .nuts import NUTS, adapt_nuts
-from .random_walk import RandomWalk
-
-__all__ = [
-    "NUTS",
-    "AbstractBound",
-    "FlyMC",
-    "GaussianTaylorBound",
-    "LogisticBound",
-    "RandomWalk",
-    "adapt_nuts",
-]
+from .bounds.base import AbstractBound as AbstractBound
+from .bounds.gaussian import GaussianTaylorBound as GaussianTaylorBound
+from .bounds.logistic import LogisticBound as LogisticBound
+from .nuts import adapt_nuts as adapt_nuts
+from .public import *

@@ -1,7 +1,7 @@
 """Which of n data are bright, in two arrays, so that a datum is switched in O(1) and the bright ones can be listed.
 
 `order` lists the data with the bright ones first, `place` is its inverse: the two arrays of Maclaurin and Adams (2015),
-section 3.3. Here data are switched some at a time.
+section 3.3. Here data are switched in groups.
 """
 
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ class Table(NamedTuple):
     def switched(self, indices: Indices, bright: Bool[Array, " b"]) -> "Table":
         """The table after the given (different) data have become bright or dark.
 
-        The work grows with the number of data that change, beside one running count over those given.
+        The work grows with the number of data that change, apart from one cumulative sum over those given.
         """
         return _switch(self, indices, self.is_bright(indices) ^ bright)
 
@@ -63,7 +63,7 @@ def _switch(table: Table, indices: Indices, changes: Bool[Array, " b"]) -> Table
 
 @_switch.def_vmap
 def _switch_batched(axis_size: int, in_batched: list, *arguments) -> tuple[Table, Any]:
-    """All chains in one loop with one length. `vmap` of the loop would copy the tables in every round."""
+    """All chains in one loop of common length: `vmap` of the loop would copy the tables in every round."""
 
     def spread(is_batched: bool, leaf: Array) -> Array:
         return leaf if is_batched else jnp.broadcast_to(leaf[None], (axis_size, *leaf.shape))
@@ -73,7 +73,7 @@ def _switch_batched(axis_size: int, in_batched: list, *arguments) -> tuple[Table
 
 
 def _switch_all(tables: Table, indices: Int[Array, "c b"], changes: Bool[Array, "c b"]) -> Table:
-    """`_switch` for every chain, a few data at a time, until the chain with most changes is done."""
+    """`_switch` for every chain, a few data at a time, until the chain with the most changes is done."""
     running = jnp.cumsum(changes, axis=1, dtype=jnp.int32)
     most = jnp.max(running[:, -1])
     size = min(_SWITCHES, indices.shape[1])
@@ -109,7 +109,7 @@ def _bring(
 ) -> tuple[Int[Array, " padded"], Int[Array, " n"]]:
     """Exchanges the chosen data with those in the slots start, start + 1, ..., as many as are chosen.
 
-    Chosen data that are there already stay; the k-th of the others changes places with the k-th datum to be cleared.
+    Chosen data that are there already stay; the k-th of the others is exchanged with the k-th datum to be cleared.
     """
     size = indices.shape[0]
     count = jnp.sum(chosen, dtype=jnp.int32)

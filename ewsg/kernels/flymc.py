@@ -1,4 +1,4 @@
-"""Firefly Monte Carlo: exact draws from a few likelihoods a step, where a lower bound of the likelihood is known."""
+"""Firefly Monte Carlo: exact draws from a few likelihoods per step, where a lower bound of the likelihood is known."""
 
 import dataclasses
 import math
@@ -50,14 +50,14 @@ class FlyMC(AbstractKernel):
 
     Cost: here "datum gradients" count **likelihoods of one datum**, as the paper counts data used:
     `resample` + (bright data) per iteration; n for the indicators at the start, counted in the first iteration; and the
-    preparation of the bound. How much a budget pays for is only known afterwards: give `num_steps`.
+    preparation of the bound. How many steps a budget pays for is known only afterwards: give `num_steps`.
     Stats: `acceptance`, `bright` (bright data), `bound_violations` (evaluations that found B_i above L_i by more than
     rounding: where it is not 0 the draws are not exact).
 
     Args:
         bound: B_i, a lower bound of the likelihood (`ewsg.kernels.LogisticBound`, `GaussianTaylorBound`, or your own).
         step_size: standard deviation of the proposal, the same for all parameters.
-        resample: data whose indicators are drawn anew each iteration: a share of all (below 1.0), or a whole number.
+        resample: data whose indicators are redrawn in each iteration: a fraction of all (below 1.0), or a whole number.
         temperature: T.
         block_size: bright data evaluated at a time; a matter of speed only.
 
@@ -184,10 +184,10 @@ class FireflySampler(AbstractSampler):
         return min(self.kernel.block_size, self.target.num_data)
 
     def _draw(self, key: Key, step: Int[Array, ""]) -> Indices:
-        """The data whose indicators are drawn anew: different ones, in O(resample).
+        """The data whose indicators are redrawn: different ones, in O(resample).
 
-        The loop has one round, which the compiler cannot know: else it would compute the indices again for every use,
-        which takes as long as all the rest of the step.
+        The loop has one round, which the compiler cannot know; otherwise it would recompute the indices at every use,
+        which takes as long as the rest of the step.
         """
 
         def draw(number: Int[Array, ""], _) -> Indices:
@@ -198,7 +198,7 @@ class FireflySampler(AbstractSampler):
     def _resample(
         self, thresholds: Float[Array, " b"], position: Position, fireflies: Fireflies, indices: Indices
     ) -> tuple[Fireflies, Array]:
-        """New indicators of the given data, and the violations met."""
+        """New indicators of the given data, and the number of violations."""
         excess, violated = self._excess(position, self.target.data.take(indices))
         bright = thresholds < excess
         before = fireflies.table.is_bright(indices)
@@ -213,9 +213,9 @@ class FireflySampler(AbstractSampler):
         return (total / self.kernel.temperature).astype(_dtype(position))
 
     def _bright_sum(self, position: Position, table: Table) -> tuple[Compensated, Array]:
-        """Σ_{bright} log(L_i/B_i − 1), and the violations met, in as many blocks as it takes.
+        """Σ_{bright} log(L_i/B_i − 1), and the number of violations, in as many blocks as it takes.
 
-        Under `vmap` a loop selects its whole carry, so that only three scalars are in it, and never the table.
+        Under `vmap` a loop selects over its whole carry, which is therefore three scalars and never the table.
         """
         size = self._block_size
 
@@ -233,8 +233,8 @@ class FireflySampler(AbstractSampler):
     def _excess(self, position: Position, batch: Batch) -> Excess:
         """Where ℓ or log B is not finite the excess is 0: such a datum cannot be bright, such a proposal is rejected.
 
-        At least the rounding error of ℓ − log B counts as excess: else a datum that is bright could be found to have
-        none when it is evaluated again, and the chain would stand still.
+        At least the rounding error of ℓ − log B counts as excess: otherwise a bright datum might have none when it is
+        evaluated again, and the chain would be stuck.
         """
         value, rounding = self.bound.gap(position, batch, self.target.likelihood)
         finite = jnp.isfinite(value)
@@ -244,7 +244,7 @@ class FireflySampler(AbstractSampler):
 
 
 def exponential(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, "..."]:
-    """Standard exponential variates, right in relative terms near 0 and in the tail, where a float's uniform is coarse.
+    """Standard exponential variates, accurate relative to their size even where uniform floats are coarse.
 
     A uniform float32 is a multiple of 2^−23: P(uniform < 10^−8) would be 10^−7. Two of them make one with twice the
     digits; the second half of the unit interval is measured from its end.

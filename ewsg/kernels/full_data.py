@@ -41,7 +41,7 @@ def lenient() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unchecked() -> Iterator[None]:
-    """For BlackJAX's own loops: neither strict promotion nor the key checker, which takes its branches for reuse."""
+    """For BlackJAX's own loops: neither strict promotion nor the key checker, which mistakes branches for reuse."""
     with lenient(), jax.debug_key_reuse(False):
         yield
 
@@ -78,7 +78,7 @@ class AbstractFullKernel(AbstractKernel):
 
     @abc.abstractmethod
     def passes_per_step(self) -> int:
-        """Passes over the data per step; raises InputError if that is not known beforehand."""
+        """Passes over the data per step; raises InputError if that is not known in advance."""
 
     def prepared(self) -> Cost:
         """Cost of tuning (warm-up)."""

@@ -1,4 +1,4 @@
-"""The No-U-Turn sampler on all data: the reference that needs gradients."""
+"""The No-U-Turn sampler on all data: the exact reference with gradients."""
 
 import functools
 from collections.abc import Callable
@@ -32,12 +32,12 @@ class NUTS(AbstractFullKernel):
 
     Cost: n datum gradients for every leapfrog step of a chain, and n for the start, counted in the first step. Chains
     run in lock step: wasted work while waiting for slower chains is not counted.
-    Stats: `acceptance`, `leapfrogs`, `divergent` (1 for a trajectory whose energy error passed 1,000).
+    Stats: `acceptance`, `leapfrogs`, `divergent` (1 for a trajectory whose energy error exceeded 1,000).
 
     Args:
         step_size: of the leapfrog steps, in units of √M⁻¹.
-        inverse_mass_matrix: M⁻¹, of shape (d,) or (d, d) in the order of `jax.flatten_util.ravel_pytree`, best the
-            posterior's variances; None is the identity.
+        inverse_mass_matrix: M⁻¹, of shape (d,) or (d, d) in the order of `jax.flatten_util.ravel_pytree`, ideally
+            the posterior's variances; None is the identity.
         max_depth: a trajectory is doubled at most this often.
         temperature: T of the target exp(−V/T).
         warmup_gradients: datum gradients spent on finding these settings (`adapt_nuts`), counted as preparation.
@@ -103,7 +103,7 @@ class NUTS(AbstractFullKernel):
 
 
 class Tuned(NamedTuple):
-    """Chains after warm-up: where they are, and their step sizes and inverse mass matrices."""
+    """Chains after warm-up: their positions, step sizes and inverse mass matrices."""
 
     state: Any
     parameters: dict[str, Array]
@@ -164,7 +164,7 @@ def adapt_nuts(
 def starting_points(
     target: Target, init: Position | Callable[[Key], Position], keys: Array, temperature: Scalar
 ) -> Position:
-    """The starting points of all chains, checked, in the widest floating-point type that is on."""
+    """The starting points of all chains, checked, in the widest floating-point type that is enabled."""
     check_start(init)
     if pytree.is_function(init):
         try:
@@ -194,7 +194,7 @@ def _check_mass(matrix: Any) -> None:
 
 
 def _widened(position: Position) -> Position:
-    """In the widest floating-point type that is on, which BlackJAX's NUTS needs."""
+    """The position in the widest floating-point type that is enabled, which BlackJAX's NUTS needs."""
     return jax.tree.map(lambda leaf: leaf.astype(jnp.result_type(float)), position)
 
 

@@ -25,7 +25,7 @@ class RandomWalk(AbstractFullKernel):
     Stats: `acceptance`.
 
     Args:
-        step_size: standard deviation of the proposal: one number, or one a parameter, of shape (d,) in the order of
+        step_size: standard deviation of the proposal: one number, or one per parameter, of shape (d,) in the order of
             `jax.flatten_util.ravel_pytree`.
         temperature: T of the target exp(−V/T).
 

@@ -107,7 +107,7 @@ def check_writable(path: Path) -> None:
 
 @functools.cache
 def _code() -> str:
-    """A hash of the package's source files: results of other code are not taken for its own."""
+    """A hash of the package's source files, so that results of other code are not reused."""
     package = Path(__file__).parents[1]
     found = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):

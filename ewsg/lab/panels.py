@@ -27,8 +27,8 @@ class Panel(NamedTuple):
     """One pair of axes.
 
     Attributes:
-        curves: by the words of the legend, which give the style (`styles.py`).
-        title: what is seen.
+        curves: by their labels in the legend, which determine the style (`styles.py`).
+        title: of the panel.
         xlabel: with the unit.
         ylabel: with the unit.
         scale: "loglog", "semilogy", "semilogx" or "linear".

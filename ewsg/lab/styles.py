@@ -79,7 +79,7 @@ SAME = {
     "paired (ours)": "paired",
     "paired, 2 x 10 data": "paired",
 }
-"""Other words for a method, as legends have them."""
+"""Other names of a method, as used in legends."""
 
 _OTHERS = (
     Style("#444444", "p", (0, (1, 1))),
@@ -92,7 +92,7 @@ _OTHERS = (
 
 
 def style(name: str, number: int = 0) -> Style:
-    """The style of a method; of what is not in the table, such as one's own method, that of its `number`."""
+    """The style of a method; of one that is not in the table, such as the user's own, the style `number`."""
     known = STYLES.get(SAME.get(name, name))
     return known or _OTHERS[number % len(_OTHERS)]
 

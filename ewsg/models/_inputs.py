@@ -14,7 +14,7 @@ from ..target import arrays
 
 
 def as_features(owner: str, features: ArrayLike) -> Float[Array, "n d"]:
-    """The feature matrix as JAX holds it: no copy of a JAX array that has the right dtype, one of anything else."""
+    """The feature matrix as JAX holds it; only a JAX array of the right dtype is not copied."""
     numbers = _feature_numbers(owner, features)
     if isinstance(numbers.array, jax.Array) and numbers.array.dtype == _feature_dtype(numbers.array):
         return numbers.array
@@ -22,7 +22,7 @@ def as_features(owner: str, features: ArrayLike) -> Float[Array, "n d"]:
 
 
 def feature_copy(owner: str, features: ArrayLike) -> Float[np.ndarray, "n d"]:
-    """The feature matrix in memory that the caller may write to, before it is given to JAX."""
+    """A copy of the feature matrix for the caller to write to before it is given to JAX."""
     numbers = _feature_numbers(owner, features)
     return _own_features(owner, numbers)
 
@@ -38,11 +38,11 @@ def as_responses(owner: str, name: str, responses: ArrayLike, num_rows: int) -> 
 
 
 def cast(owner: str, name: str, array: np.ndarray, dtype: np.typing.DTypeLike) -> Shaped[Array, " n"]:
-    """The same values as JAX holds them; those beyond the dtype's range are refused."""
+    """The same values as JAX holds them; raise InputError for any beyond the dtype's range."""
     return arrays.to_device(arrays.own(f"{owner}: {name}", arrays.Numbers(array, False), dtype))
 
 
-def refuse(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.ndarray, rule: str) -> None:
+def raise_if(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.ndarray, rule: str) -> None:
     """Raise, with the first offender and its row, if any value breaks the rule."""
     if np.any(is_bad):
         row = int(np.argmax(is_bad))
@@ -50,7 +50,7 @@ def refuse(owner: str, name: str, values: Shaped[np.ndarray, " n"], is_bad: np.n
 
 
 def with_intercept(features: ArrayLike) -> Float[np.ndarray, "n columns"]:
-    """The features with a column of ones before them, whose coefficient is the intercept.
+    """The features with a first column of ones, whose coefficient is the intercept.
 
     Example:
         >>> import ewsg

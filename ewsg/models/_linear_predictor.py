@@ -11,8 +11,8 @@ from ._shapes import Column, Each, Real, Rows, Vector
 class AbstractLinearPredictor(AbstractLikelihood):
     r"""ℓ(θ, (x, y)) = f(η, y) with η = θ·x, so that ∇ℓ = f′(η, y) x.
 
-    A model gives the rows x of its data, f (`of_predictor`) and f′ by η (`slope`), for one datum or a batch; all
-    derivatives by θ follow here in closed form.
+    A model gives the rows x of its data, f (`of_predictor`) and f′ = ∂f/∂η (`slope`), for one datum or a batch; all
+    derivatives with respect to θ follow here in closed form.
     """
 
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""Sums over a batch, accurate for parameters of low precision too."""
+"""Sums over a batch that are accurate even for parameters of low precision."""
 
 from ._shapes import Column, Rows, Vector
 

@@ -79,7 +79,7 @@ class LinearUnknownScale(AbstractLikelihood):
         return {"coefficients": by_eta[:, None] * rows, "log_scale": by_scale}
 
     def _slopes(self, params: Named, batch: Batch) -> tuple[Rows, Column, Column]:
-        """The rows x, and the derivatives by η = β·x, u e^{−s}, and by s, u² − 1."""
+        """The rows x, and the derivatives ∂ℓ/∂η = u e^{−s}, where η = β·x, and ∂ℓ/∂s = u² − 1."""
         rows = batch["features"].astype(params["coefficients"].dtype)
         inverse = jnp.exp(-params["log_scale"])
         u = _residuals(rows @ params["coefficients"], batch) * inverse

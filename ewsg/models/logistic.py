@@ -55,7 +55,7 @@ def logistic(
     """
     rows = _inputs.feature_copy("logistic", features)
     labels = _inputs.as_responses("logistic", "labels", labels, len(rows))
-    _inputs.refuse("logistic", "labels", labels, (labels != 0) & (labels != 1), "0 or 1")
+    _inputs.raise_if("logistic", "labels", labels, (labels != 0) & (labels != 1), "0 or 1")
     prior = priors.gaussian("logistic", prior_scale, prior_precision)
     rows *= 2 * labels.astype(rows.dtype)[:, None] - 1
     return Target(Logistic(), prior, arrays.to_device(rows), init=_inputs.origin(rows))

@@ -36,7 +36,7 @@ class GaussianPrior(eqx.Module):
 
 
 def gaussian(owner: str, scale: Scalar | None, precision: Scalar | None) -> GaussianPrior:
-    """The prior that `prior_scale` or `prior_precision`, of which at most one is given, describes."""
+    """The prior of scale `prior_scale` or of precision `prior_precision`; at most one may be given."""
     if scale is not None and precision is not None:
         raise InputError(f"{owner}: give prior_scale or prior_precision, not both")
     if precision is not None:

@@ -97,11 +97,11 @@ def softmax(
     rows = _inputs.as_features("softmax", features)
     labels = _inputs.as_responses("softmax", "labels", labels, len(rows))
     is_label = (labels >= 0) & (labels < np.inf) & (labels == np.floor(labels))
-    _inputs.refuse("softmax", "labels", labels, ~is_label, "whole numbers of at least 0")
-    _inputs.refuse("softmax", "labels", labels, labels >= _MOST_CLASSES, "below 2^31 − 1")
+    _inputs.raise_if("softmax", "labels", labels, ~is_label, "whole numbers of at least 0")
+    _inputs.raise_if("softmax", "labels", labels, labels >= _MOST_CLASSES, "below 2^31 − 1")
     num_classes = int(labels.max()) + 1 if num_classes is None else num_classes
     check_count("softmax", "num_classes", num_classes, 2)
-    _inputs.refuse("softmax", "labels", labels, labels >= num_classes, f"below num_classes = {num_classes}")
+    _inputs.raise_if("softmax", "labels", labels, labels >= num_classes, f"below num_classes = {num_classes}")
     prior = priors.gaussian("softmax", prior_scale, prior_precision)
     data = {"features": rows, "labels": _inputs.cast("softmax", "labels", labels, np.int32)}
     return Target(Softmax(int(num_classes)), prior, data, init=_inputs.origin(rows, int(num_classes)))

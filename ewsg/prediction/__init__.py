@@ -1,7 +1,7 @@
 """Prediction by posterior averaging, p(y | x) = mean over draws of p(y | x, θ), and how good it is.
 
-Averages are running ones: the outputs of one draw for one block of rows are in memory at a time, never those of all
-draws. `predict` goes over kept draws; `Predictive` averages while sampling, for networks too large to keep draws.
+Averages are updated draw by draw: only the outputs of one draw for one block of rows are in memory at a time. `predict`
+goes over kept draws; `Predictive` averages while sampling, for networks too large to keep draws.
 """
 
 from .averages import predict, probabilities

@@ -72,7 +72,7 @@ def predict(
     block: int = ROWS_PER_BLOCK,
     seed: int = 0,
 ) -> Prediction | Regression:
-    """Averages what `function` predicts over draws; the result does not depend on `block`.
+    """Averages the predictions of `function` over draws; the result does not depend on `block`.
 
     The output of `function` for one input decides what it can mean:
 
@@ -81,19 +81,19 @@ def predict(
     | vector of k ≥ 2 logits | "classes" (default if k > 2) | softmax: a `Prediction` of k classes |
     | one number | "binary" | sigmoid of the logit of class 1: a `Prediction` of 2 classes |
     | one number | "regression" | the mean of y, with `noise` as its sd: a `Regression` |
-    | pair (mean, log sd), or {"mean": ..., "log_sd": ...} | "regression" (default) | likewise, by its own sd |
+    | pair (mean, log sd), or {"mean": ..., "log_sd": ...} | "regression" (default) | likewise, with its own sd |
     | vector of 2 | "regression" | (mean, log sd), likewise |
 
     Args:
         function: (params, input) -> output for ONE input; or the Equinox or Flax NNX module that was sampled.
         draws: pytree like the parameters with leading axes (chain, draw); or a run, whose good chains are used.
         inputs: pytree of arrays (or DataFrames), one row per input.
-        kind: see above; needed where one number is returned, which may be a logit or a mean, or two, which may be two
-            logits or a mean and a log sd.
+        kind: see above; required if the output is one number, which may be a logit or a mean, or two, which may be two
+        logits or a mean and a log sd.
         noise: of a regression whose function returns the mean alone: the sd of y, or a function of the parameters that
             returns it. Without it the prediction is of the mean, not of y.
         block: rows at a time.
-        seed: of the draws of y behind `Regression.interval`.
+        seed: of the draws of y that `Regression.interval` uses.
 
     Example:
         >>> import numpy as np
@@ -158,7 +158,7 @@ def _first(tree: Any, axes: int) -> Any:
 
 
 def _checked(draws: Position | Run) -> tuple[Position, int, int]:
-    """The draws of the good chains, the number of chains and that of their draws."""
+    """The draws of the good chains, their number, and the number of draws of each."""
     draws = draws.good_draws() if isinstance(draws, Run) else draws
     leaves = jax.tree.leaves(draws)
     if not all(getattr(leaf, "ndim", 0) >= 2 for leaf in leaves) or len({leaf.shape[:2] for leaf in leaves}) > 1:

@@ -35,7 +35,7 @@ class Predictive(AbstractCollector):
 
     Args:
         function: (params, input) -> output for one input; or the module that is sampled.
-        inputs: pytree of arrays (or DataFrames), one row per input; NumPy's are copied.
+        inputs: pytree of arrays (or DataFrames), one row per input; NumPy arrays are copied.
         block: rows at a time.
         kind: "classes", "binary" or "regression", as in `predict`.
         noise: of a regression, as in `predict`.
@@ -85,7 +85,7 @@ class Predictive(AbstractCollector):
         return reading(self.function, self.kind, self.noise).of(position, first)
 
     def _outputs(self, read: Reading, position: Position) -> Float[Array, "n k"]:
-        """In at least float32, in which averages over many draws can be held."""
+        """The outputs for all inputs, in at least float32, which averages over many draws need."""
         one = functools.partial(fast_here(read), position)
         return pytree.widened(jax.lax.map(one, self.inputs, batch_size=self.block))
 
@@ -98,7 +98,7 @@ class _Classes(NamedTuple):
 
 
 class _Numbers(NamedTuple):
-    """The same of the mean of y and of the variance of its noise."""
+    """The same for the mean of y and for the variance of its noise."""
 
     mean: Array
     square: Array

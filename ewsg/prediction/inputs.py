@@ -11,7 +11,7 @@ from ..target import arrays as _arrays
 
 
 def owned(inputs: Batch) -> Batch:
-    """The inputs, checked, in memory that the caller cannot change: NumPy's, or JAX's where they were given as such.
+    """The inputs, checked, as arrays that the caller cannot change: NumPy's, or JAX's if given as such.
 
     DataFrames become matrices; entries that are not finite, or that JAX's dtype would change, raise InputError.
     """

@@ -55,7 +55,7 @@ class Reading:
         return jax.nn.softmax(output)
 
     def of(self, params: Position, x: Any) -> "Reading":
-        """The same with its kind decided, for parameters and one input like these; or an `InputError`."""
+        """The same with its kind decided from parameters and one input like these; InputError if none fits."""
         try:
             output = jax.eval_shape(self.function, params, x)
         except InputError:
@@ -99,7 +99,7 @@ class Reading:
 
 
 def reading(function: Any, kind: Kind | None, noise: Noise, draws: Position | None = None) -> Reading:
-    """How `function`, or a module in its place, is to be read; its output has not been looked at yet."""
+    """The reading of `function`, or of a module in its place, before its output is known."""
     if kind is not None and kind not in _NEEDS:
         raise unknown("kind of prediction", kind, _NEEDS)
     if noise is not None and not callable(noise):

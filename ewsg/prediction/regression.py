@@ -27,7 +27,7 @@ class Source(NamedTuple):
     seed: int
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Blocks of rows: their place, and mean and noise sd of y, both of shape (chains, draws, rows)."""
+        """Blocks of rows: their slice, and mean and noise sd of y, both of shape (chains, draws, rows)."""
         num_chains, num_draws = jax.tree.leaves(self.draws)[0].shape[:2]
         num_rows = jax.tree.leaves(self.inputs)[0].shape[0]
         size = max(1, min(self.block, _ENTRIES_PER_BLOCK // (num_chains * num_draws)))
@@ -44,7 +44,7 @@ class Source(NamedTuple):
             yield place, found[..., 0], np.sqrt(found[..., 1])
 
     def simulated(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of rows: their place, and one value of y per draw; random numbers depend on the seed and the row."""
+        """Blocks of rows: their slice, and one value of y per draw; random numbers depend on the seed and the row."""
         for place, mean, sd in self.blocks():
             if not np.any(sd):
                 yield place, mean
@@ -67,7 +67,7 @@ class Regression(NamedTuple):
         noise_variance: of shape (chains, n), the noise variance of y averaged over the draws of each chain; 0 without a
             noise scale.
         num_draws: of each chain.
-        source: what `interval`, `log_density` and `draws` go over again; None after `Predictive`, which keeps no draws.
+        source: the draws and inputs that `interval`, `log_density` and `draws` need; None after `Predictive`.
     """
 
     mean: np.ndarray

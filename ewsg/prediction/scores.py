@@ -20,10 +20,10 @@ def score(prediction: Prediction | Regression, truth: Any) -> Score | Regression
 
     Args:
         prediction: of n rows.
-        truth: of classes n whole numbers, the class of each row; of a regression n numbers.
+        truth: the class of each row, n whole numbers; or the n numbers that a regression predicts.
     """
     if isinstance(prediction, Prediction):
         return score_classes(prediction, truth)
     if isinstance(prediction, Regression):
         return score_regression(prediction, truth)
-    raise InputError(f"score takes what predict or collected returned, not {type(prediction).__name__}")
+    raise InputError(f"score takes the result of predict or collected, not {type(prediction).__name__}")

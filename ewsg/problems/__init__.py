@@ -35,7 +35,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Problem:
-    """The problem of that name; those on published data need `ewsg.datasets` to find them."""
+    """The problem of that name; published data are loaded by `ewsg.datasets`."""
     if name not in _BUILDERS:
         raise unknown("problem", name, _BUILDERS)
     return _BUILDERS[name]()
@@ -46,7 +46,7 @@ def answer(name: str, problem: Problem | None = None) -> Answer:
 
     Args:
         name: one of `names()`.
-        problem: what `load(name)` has returned, so that it need not be built again.
+        problem: the result of `load(name)`, if there is one, so that it is not built again.
     """
     return answers.read(name, load(name) if problem is None else problem)
 

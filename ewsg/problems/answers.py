@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / "answers_npz"
 
 
 def write(name: str, problem: Problem, answer: Answer) -> None:
-    """Keeps an answer with a fingerprint of the problem that it belongs to."""
+    """Saves an answer with a fingerprint of the problem that it belongs to."""
     probe = fingerprint(problem.target, jax.tree.map(jnp.asarray, answer.start))
     header = {"source": answer.source, "fingerprint": {key: probe[key] for key in ("num_data", "data", "values")}}
     leaves: dict[str, Any] = {f"start{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(answer.start))}

@@ -18,12 +18,12 @@ from ..target.whitening import whitened
 
 
 class Answer(NamedTuple):
-    """Moments of what is observed of the posterior, flat in the order of `ravel_pytree`.
+    """Posterior moments of the observed quantity, flat in the order of `ravel_pytree`.
 
     Attributes:
         mean: its posterior mean.
         cov: its posterior covariance.
-        start: where chains begin: the posterior mean of the parameters, or a draw where that mean means nothing.
+        start: where chains begin: the posterior mean of the parameters, or a draw where that mean has no meaning.
         source: how the answer was found.
     """
 
@@ -51,8 +51,8 @@ class Problem:
         data_per_step: datum gradients per step of every subsampling method.
         observe: the function of a position that is compared; None is the position. For networks, their predictions.
         exact: mean and covariance in closed form, where there is one; otherwise NUTS finds them.
-        is_stiff: whether NUTS is to work in coordinates whitened at the mode.
-        has_mean: whether the posterior mean of the parameters lies where the posterior does.
+        is_stiff: whether NUTS should work in coordinates whitened at the mode.
+        has_mean: whether the posterior mean of the parameters lies in the bulk of the posterior.
         num_draws: of each of eight NUTS chains, after `num_warmup` transitions.
         num_warmup: transitions in which NUTS adapts.
     """

@@ -1,4 +1,4 @@
-"""A small neural network, compared by what it predicts: its weights have no unique posterior mean."""
+"""A small neural network, compared by its predictions: its weights have no unique posterior mean."""
 
 import jax
 import jax.numpy as jnp

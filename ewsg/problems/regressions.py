@@ -13,7 +13,7 @@ def _design(features: np.ndarray) -> np.ndarray:
 
 
 def pima() -> Problem:
-    """Diabetes of 614 of the Pima women (80 %), N(0, 10 I) prior: the setting of the design."""
+    """Diabetes in 614 of the Pima women (80 %), prior N(0, 10 I)."""
     table = datasets.load("pima")
     train, _ = datasets.train_test_split(768, 0.8, 0)
     design = _design(table.features[train])

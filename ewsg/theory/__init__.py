@@ -1,6 +1,6 @@
-"""The paper's theorems as code, one per file: compute what each one claims on a posterior or a run of your own.
+"""The paper's theorems as code, one per file: each computes its quantities for your own posterior or run.
 
-| file | what the paper says there |
+| file | subject in the paper |
 |---|---|
 | `optimal.py` | Theorem 1: the best unbiased weights have at most d + 1 non-zeros |
 | `local.py` | Theorem 2: the local variance of EWSG against that of uniform subsampling |

@@ -61,7 +61,7 @@ def mean_trajectory(x0: ArrayLike, step_size: float, friction: float, steps: int
     check_count("mean_trajectory", "steps", steps, 0)
     start = np.asarray(x0, np.float64)
     if start.shape != (2,):
-        raise InputError(f"x0 must be the pair of the means of θ and r, not an array of shape {start.shape}")
+        raise InputError(f"x0 must be the pair of means of θ and r, not an array of shape {start.shape}")
     transition = np.eye(2) + step_size * mean_matrix(friction)
     path = [start]
     for _ in range(steps):

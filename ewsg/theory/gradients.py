@@ -1,4 +1,4 @@
-"""All n data gradients at a point, as one matrix in double precision: what Theorems 1 and 2 speak about."""
+"""All n data gradients at a point, as one matrix in double precision: the subject of Theorems 1 and 2."""
 
 import jax
 import jax.numpy as jnp

@@ -47,7 +47,7 @@ def ewsg_weights(
     friction: float,
     temperature: float = 1.0,
 ) -> np.ndarray:
-    r"""EWSG's probabilities of each datum, by enumeration: the limit of its index chain for batches of one.
+    r"""EWSG's probability of each datum, by enumeration: the limit of its index chain for batches of one.
 
     p_i ∝ exp(½‖x + n a_i‖²),   a_i = √h ∇V_i/σ,   σ² = 2γT                                          (eq. 4)
 
@@ -101,8 +101,8 @@ def local_traces(
 
     Δ = Tr cov_{I~p^E}[n∇V_I | θ] − Tr cov_{I~p^U}[n∇V_I | θ] = exponential − uniform,   x = √h γ r/σ  (Thm 2)
 
-    Theorem 2 states E[Δ] < 0. Its proof takes the p_i as given before the gradients are drawn; EWSG's depend
-    on them, and Δ then has either sign: see `first_order_change`.
+    Theorem 2 states E[Δ] < 0. Its proof takes the p_i as given before the gradients are drawn; EWSG's depend on them,
+    and then Δ may have either sign: see `first_order_change`.
 
     Args:
         target: the posterior.
@@ -163,7 +163,7 @@ def first_order_change(
 
 
 def weights_of(gradients: np.ndarray, x: np.ndarray, step_size: float, noise: float) -> np.ndarray:
-    """p_i ∝ exp(½‖x + (√h/σ) n∇V_i‖²) for given n∇V_i, shape (n, d), and σ; no exponential overflows."""
+    """p_i ∝ exp(½‖x + (√h/σ) n∇V_i‖²) for given n∇V_i, shape (n, d), and σ; without overflow."""
     scaled = math.sqrt(step_size) / noise * gradients
     return softmax(0.5 * np.sum(scaled**2, axis=1) + scaled @ x)
 
@@ -178,10 +178,10 @@ def _deviations(gradients: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _like(vector: Position, position: Position) -> np.ndarray:
-    """A vector of phase space, flat, if it has the shape of the position."""
+    """A momentum or x as a flat vector; raise InputError unless it has the shape of the position."""
     shapes = [jax.tree.map(np.shape, tree) for tree in (vector, position)]
     if shapes[0] != shapes[1]:
-        raise InputError(f"x and the momentum must look like the position, {shapes[1]}, not {shapes[0]}")
+        raise InputError(f"x and the momentum must have the shape of the position, {shapes[1]}, not {shapes[0]}")
     return pytree.host_rows(vector, leading=0)
 
 

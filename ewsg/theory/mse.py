@@ -45,7 +45,7 @@ class SquaredErrors(NamedTuple):
 
 
 class MseConstants(NamedTuple):
-    """C₁, C₂, C₃ of the fitted model; NaN where the design does not tell."""
+    """C₁, C₂, C₃ of the fitted model; NaN where the observations do not determine them."""
 
     dynamics: float
     subsampling: float
@@ -57,10 +57,10 @@ class MseTerms(NamedTuple):
 
     Attributes:
         dynamics: C₁/T, the variance of the continuous dynamics; shape (m,).
-        subsampling: C₂ (h/T)·mean trace, what the noise of the gradients adds.
+        subsampling: C₂ (h/T)·mean trace, the contribution of the gradients' noise.
         bias: C₃ h².
         constants: C₁, C₂, C₃.
-        low: lower ends of their confidence intervals, which take the model for true.
+        low: lower ends of their confidence intervals, which assume that the model is true.
         high: upper ends.
         misfit: χ² over its degrees of freedom: about 1 when the three terms describe independent observations
             within their errors, large when they do not.
@@ -82,7 +82,7 @@ def squared_errors(
 
     E(φ̂_K − φ̄)²,   φ̂_K = (1/K) Σ_{k=1..K} φ(θ_k),   T = K·h                        (Thm 3, left-hand side)
 
-    estimated over the run's chains. For the theorem's own average run with discard=0 and thin=1. With
+    estimated over the run's chains. For the average in the theorem, run with discard=0 and thin=1. With
     `discard` time counts from there, and the initial transient is missing; with `thin` the average is over
     every thin-th step, which is the same as long as φ changes little in thin·h.
 
@@ -98,12 +98,12 @@ def squared_errors(
         raise InputError("Theorem 3 is about a constant step size: run an integrator without a schedule")
     if not run.ok.all():
         failed = f"{int(np.sum(~run.ok))} of {len(run.ok)} chains failed"
-        raise InputError(f"{failed}, and leaving them out would flatter the error: lower the step size")
+        raise InputError(f"{failed}, and leaving them out would understate the error: lower the step size")
     values = jax.tree.map(jnp.asarray, run.draws)
     if phi is not None:
         values = jax.vmap(jax.vmap(phi))(values)
     if not hasattr(values, "shape"):
-        raise InputError("phi must return one scalar for each draw (phi=None takes the draws for its values)")
+        raise InputError("phi must return one scalar for each draw (with phi=None the draws are its values)")
     return running_errors(values, exact, time_step=step_size * run.settings["thin"], num_times=num_times)
 
 
@@ -152,10 +152,10 @@ def mse_terms(
     by non-negative least squares, weighted by the errors; intervals by refitting to perturbed observations.
 
     What is identified: the theorem is an upper bound, and these are the constants of the equality that fits
-    best, not the theorem's. C₁ needs several T; C₂ is told from C₁ only by rows with different h·trace; C₃ by
-    rows of T so large that h² shows.
+    best, not the theorem's. C₁ needs several T; only rows with different h·trace separate C₂ from C₁; C₃ needs rows
+    with T so large that h² shows.
 
-    What is not: the dynamics itself has a contribution of order h/T (the paper's proof absorbs it in 1/T),
+    What is not identified: the dynamics itself has a contribution of order h/T (the paper's proof absorbs it in 1/T),
     which within one estimator, where the trace hardly varies, looks like the second term. Estimators with
     other traces would tell them apart, but do not have the same C₃: subsampling heats the chain in proportion
     to h·trace, and the square of that bias, of order h²·trace², sits in the third term. So fit one estimator
@@ -164,7 +164,7 @@ def mse_terms(
     Args:
         time: T, shape (m,); all arguments are broadcast to the shape of `mse`.
         step_size: h.
-        mean_trace: the factor in the middle, from `ewsg.theory.mean_trace`; all zero for full gradients,
+        mean_trace: the factor of the middle term, from `ewsg.theory.mean_trace`; all zero for full gradients,
             whose C₂ is NaN.
         mse: the observed errors.
         error: their standard errors (m,) or covariance (m, m), from `squared_errors`.

@@ -39,8 +39,8 @@ def optimal_weights(target: Target, position: Position) -> OptimalWeights:
     p* = argmin_p Σ_i p_i ‖b_i‖²  s.t.  Σ_i p_i b_i = 0, Σ_i p_i = 1, p ≥ 0;  b_i = n∇V_i − ∇V  (Thm 1, eq. 2)
 
     A vertex of this linear program has at most rank(b) + 1 ≤ d + 1 non-zeros, which is the theorem's claim
-    (it asks for n > d; for n ≤ d + 1 it says nothing). HiGHS's dual simplex returns a vertex; that, and that
-    the weights are unbiased, is checked. All n gradients are needed, so this is a yardstick and no sampler.
+    (it asks for n > d; for n ≤ d + 1 it says nothing). HiGHS's dual simplex returns a vertex; this, and that the
+    weights are unbiased, is checked. All n gradients are needed, so this is a yardstick and not a sampler.
 
     Args:
         target: the posterior; n·d is at most 5 million, about a minute's work.
@@ -108,7 +108,7 @@ def _vertex(costs: np.ndarray, constraints: np.ndarray) -> np.ndarray:
 
 
 def _polish(vertex: np.ndarray, constraints: np.ndarray) -> np.ndarray:
-    """The same vertex to double precision: its constraints solved anew on its support."""
+    """The same vertex to double precision: its constraints are solved again on its support."""
     support = np.flatnonzero(vertex > _SUPPORT_TOLERANCE)
     solved = np.linalg.lstsq(constraints[:, support], _right_hand_side(constraints), rcond=None)[0]
     values = solved if np.all(solved > 0) else vertex[support]

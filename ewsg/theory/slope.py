@@ -25,7 +25,7 @@ class Interval(NamedTuple):
 
 
 Slope = Interval
-"""The exponent of a power law: another name of `Interval`."""
+"""The exponent of a power law: an alias of `Interval`."""
 
 
 def fit_slope(
@@ -39,14 +39,14 @@ def fit_slope(
     ŝ = argmin_s min_a Σ_i w_i (log y_i − a − s log x_i)²,   w_i = (y_i / error_i)²
 
     The variance of ŝ follows from the errors (with their correlations, when a covariance is given), inflated
-    where the points scatter about the line more than these allow. The logarithm wants error_i well below y_i.
+    where the points scatter about the line more than these allow. The logarithm requires error_i well below y_i.
 
     Args:
         x: positive abscissae, at least two different ones.
         y: positive ordinates.
         error: the standard errors of y, shape (m,); or their covariance, (m, m), when the points are not
-            independent, as along one run (`SquaredErrors.covariance`). None weighs all alike and takes the
-            uncertainty from the scatter, which needs three points.
+            independent, as along one run (`SquaredErrors.covariance`). None weights all points equally and takes the
+            uncertainty from their scatter, which needs three points.
         confidence: of the interval.
 
     Example:

@@ -1,4 +1,4 @@
-"""Theorem 3, the factor in the middle: how much the stochastic force varies, given the state, along a run."""
+"""Theorem 3, the factor of the middle term: how much the stochastic force varies, given the state, along a run."""
 
 import functools
 import math
@@ -46,15 +46,15 @@ def mean_trace(
 
     estimated at kept draws, spread evenly over chains and time, by repeating the run's own estimate of the
     force: it holds for any minibatch size, length of the index chain and choice of x. Draws keep no momentum,
-    so r is taken from its stationary law N(0, T I); a heated chain has a larger one.
+    so r is drawn from its stationary law N(0, T I); in a heated chain it is larger.
 
     Args:
         run: a run that kept its positions (`collect=None`).
         target: its posterior.
         num_points: at how many draws.
         num_replicates: forces at each of them.
-        estimator: in place of the run's: what another one would do at the same draws. Also needed when the
-            run's has a Python function among its settings.
+        estimator: used instead of the run's, to see what another would do at the same draws; required if a setting of
+        the run's is a Python function.
         integrator: likewise.
         seed: of the replicates.
     """
@@ -125,14 +125,14 @@ def _check_stateless(sampler: Sampler, positions: Position) -> None:
 
 
 def _spread(run: Run, num_points: int) -> tuple[Position, int]:
-    """About `num_points` positions, chain by chain, evenly spaced in time; and of how many chains."""
+    """About `num_points` positions, chain by chain, evenly spaced in time; and the number of chains."""
     check_count("mean_trace", "num_points", num_points, 1)
     if run.settings["collect"]["component"] != "Draws" or run.settings["collect"]["function"] is not None:
         raise InputError("mean_trace needs the positions themselves: run with collect=None")
     draws = run.good_draws()
     available, length = jax.tree.leaves(draws)[0].shape[:2]
     if available == 0 or length == 0:
-        raise InputError("the run has no draws of a chain that is ok")
+        raise InputError('the run has no draws of chains with status "ok"')
     num_chains = min(available, num_points)
     chains = np.linspace(0, available - 1, num_chains).round().astype(int)
     num_times = min(length, max(1, num_points // num_chains))

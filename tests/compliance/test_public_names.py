@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import ewsg
 from ewsg._core.component import registered
@@ -23,6 +24,15 @@ def test_names_are_where_the_table_says():
         else:
             assert getattr(ewsg, name) is getattr(importlib.import_module(f"ewsg.{home}"), name)
     assert dir(ewsg) == ewsg.__all__ == sorted(ewsg._HOMES)
+
+
+def test_one_line_in_a_room_makes_a_name_public_there_and_in_ewsg():
+    for room in (ewsg.estimators, ewsg.integrators, ewsg.kernels):
+        lines = Path(room.__file__).with_name("public.py").read_text().splitlines()
+        names = [line.split()[-1] for line in lines if line.startswith("from")]
+        assert names
+        for name in names:
+            assert getattr(ewsg, name) is getattr(room, name)
 
 
 def test_rooms_are_reachable_from_a_fresh_import_that_does_not_wait_for_jax():

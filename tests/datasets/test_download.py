@@ -25,7 +25,7 @@ def test_without_a_network_one_sentence_says_which_file_to_put_where(toy, cache)
     assert str(caught.value) == (
         f"the data set 'toy' needs the file '{cache / 'data' / 'toy' / 'toy.txt.gz'}', "
         "and its download from https://first.example/toy.zip failed (ConnectionError): "
-        "put there the toy table, compressed by gzip or not"
+        "put the toy table there, gzipped or not"
     )
     assert isinstance(caught.value, InputError)
     assert isinstance(caught.value, FileNotFoundError)
@@ -41,7 +41,7 @@ def test_the_sentence_prefers_the_users_own_folder(toy, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["pima", *REGRESSION])
 def test_a_set_without_a_publisher_says_what_to_look_for(cache, web, name):
-    with pytest.raises(DataNotFound, match=r"no publisher offers it for download: put there .* GitHub repository"):
+    with pytest.raises(DataNotFound, match=r"no publisher offers it for download: put .* GitHub repository"):
         datasets.load(name)
 
 

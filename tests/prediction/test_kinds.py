@@ -207,7 +207,7 @@ def test_targets_of_a_score():
         score(numbers, TARGETS[:4])
     with pytest.raises(InputError, match="NaN or infinite"):
         score(numbers, np.where(np.arange(9) == 2, np.nan, TARGETS))
-    with pytest.raises(InputError, match="what predict or collected returned"):
+    with pytest.raises(InputError, match="the result of predict or collected"):
         score(ROWS, TARGETS)
     with pytest.raises(InputError, match="level must lie between 0 and 1"):
         numbers.interval(90)

@@ -41,7 +41,7 @@ def test_mean_trajectory_is_a_matrix_power():
     power = np.linalg.matrix_power(np.eye(2) + 0.1 * theory.mean_matrix(0.8), 30)
     assert path.shape == (31, 2)
     np.testing.assert_allclose(path[30], power @ [1.0, -0.5])
-    with pytest.raises(InputError, match="pair of the means"):
+    with pytest.raises(InputError, match="pair of means"):
         theory.mean_trajectory([1.0], 0.1, 0.8, 30)
 
 

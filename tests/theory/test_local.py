@@ -79,7 +79,7 @@ def test_local_traces_agree_with_their_parts():
 
 def test_local_functions_refuse_vectors_unlike_the_position_and_bad_settings():
     target = linear_target(gaussian_gradients(5, 2))
-    with pytest.raises(InputError, match="must look like the position"):
+    with pytest.raises(InputError, match="must have the shape of the position"):
         theory.ewsg_weights(target, origin(2), jnp.zeros(3), STEP, FRICTION)
     with pytest.raises(InputError, match="step_size must be positive"):
         theory.local_traces(target, origin(2), origin(2), -1.0, FRICTION)

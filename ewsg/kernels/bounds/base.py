@@ -87,7 +87,7 @@ def filled(owner: str, setting: Any) -> Any:
 
 
 def only_array(owner: str, target: Target, axes: int, what: str) -> Array:
-    """The data, which must be one array with so many axes."""
+    """The data, which must be one array with that number of axes."""
     leaves = jax.tree.leaves(target.data.arrays)
     if len(leaves) != 1 or leaves[0].ndim != axes:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)

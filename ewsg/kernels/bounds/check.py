@@ -48,7 +48,7 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
     sizes = np.abs(values.likelihood) + np.abs(values.bound)
     tolerance = _TOLERANCE_IN_EPS * eps * (1 + np.where(np.isfinite(sizes), sizes, 0))
 
-    def refuse(amount: np.ndarray, message: str) -> None:
+    def raise_if(amount: np.ndarray, message: str) -> None:
         """Raise with the worst entry, if any is above the tolerance (or NaN)."""
         if not np.all(amount <= tolerance):
             point, column = np.unravel_index(np.argmax(np.where(np.isnan(amount), np.inf, amount)), amount.shape)
@@ -58,14 +58,14 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
     with np.errstate(invalid="ignore"):
         impossible = (values.likelihood == -np.inf) & (values.bound == -np.inf)
         above = np.where(impossible, 0, values.bound - values.likelihood)
-        refuse(above, "is not a lower bound, so FlyMC would not be exact: log_bound exceeds log_likelihood by {:.3g}")
+        raise_if(above, "is not a lower bound, so FlyMC would not be exact: log_bound exceeds log_likelihood by {:.3g}")
         differs = np.where(impossible, 0, np.abs(values.gap + above))
-        refuse(differs, "is for another likelihood: its gap differs from log_likelihood − log_bound by {:.3g}")
+        raise_if(differs, "is for another likelihood: its gap differs from log_likelihood − log_bound by {:.3g}")
     _check_sum(target, bound, statistics, jax.tree.map(lambda leaf: leaf[: len(_DISTANCES_IN_STEPS)], points), eps)
 
 
 def _check_sum(target: Target, bound: AbstractBound, statistics: Any, points: Position, eps: float) -> None:
-    """Raise InputError if the sum changes from point to point by another amount than its terms."""
+    """Raise InputError unless the sum changes from point to point by as much as its terms."""
     sums, changes, sizes = (np.asarray(part, np.float64) for part in _totals(target, bound, statistics, points))
     found, expected = sums - sums[0], changes.sum(1)
     error = np.abs(found - expected)

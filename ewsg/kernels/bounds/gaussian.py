@@ -39,9 +39,9 @@ class GaussianTaylorBound(AbstractBound):
     where E₀ = e^y − 1, E₁ = E₀ − y, E₂ = E₁ − y²/2 at y = −2b. The bound replaces R by −ρ ≤ R:
 
     - remainder="datum":    ρ = ½u²E₂⁺ + |uα|E₁ + ½α²E₀⁺, each datum's own, its signs at their worst (E₁ ≥ 0);
-    - remainder="largest":  ρ = (e^{2b⁻}/6)(2 + 4(w + |α|)²)(|α| + |b|)³, w = max_i |u_i|, one cubic for all data, as
-      Bardenet et al. have it: along the way from θ̂ to θ no third derivative by (α, b) exceeds
-      e^{2b⁻} max(2, 4v, 4v²) with v = |u| + |α|, and max(2, 4v, 4v²) ≤ 2 + 4v².
+    - remainder="largest":  ρ = (e^{2b⁻}/6)(2 + 4(w + |α|)²)(|α| + |b|)³, w = max_i |u_i|, one cubic for all data, as in
+      Bardenet et al.: between θ̂ and θ no third derivative in (α, b) exceeds e^{2b⁻} max(2, 4v, 4v²) with v = |u| +
+      |α|, and max(2, 4v, 4v²) ≤ 2 + 4v².
 
     x⁺ and x⁻ are positive and negative parts. Both are valid everywhere. "datum" is by far the tighter. The sum needs
     n, Σu, Σ|u| and Σu²; finding them, and the mode, count n evaluations each.
@@ -72,7 +72,7 @@ class GaussianTaylorBound(AbstractBound):
         mode, passes = self.mode, 1
         if mode is None:
             if np.std(x) == 0:
-                raise InputError("GaussianTaylorBound: all data are equal, no sigma is the most likely: give mode=")
+                raise InputError("GaussianTaylorBound: all data are equal, so sigma has no estimate: give mode=")
             mode, passes = (np.mean(x), np.log(np.std(x))), 2
         mode = (jnp.asarray(float(mode[0])), jnp.asarray(float(mode[1])))
         u = (x - float(mode[0])) * np.exp(-float(mode[1]))
@@ -131,7 +131,7 @@ class GaussianTaylorBound(AbstractBound):
 
 
 def _exponential_remainders(y: Float[Array, ""]) -> tuple[Array, Array, Array]:
-    """(e^y − 1, e^y − 1 − y, e^y − 1 − y − y²/2), each to full precision also near 0."""
+    """(e^y − 1, e^y − 1 − y, e^y − 1 − y − y²/2), each to full precision even near 0."""
     near = jnp.clip(y, -1.0, 1.0)
     series = jnp.ones_like(y)
     for k in range(_SERIES_TERMS, 3, -1):

@@ -1,1 +1,1 @@
-"""Benchmarks: `ewsg bench`."""
+"""The accuracy benchmark: `ewsg bench accuracy`."""

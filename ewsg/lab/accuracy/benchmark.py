@@ -43,7 +43,7 @@ def compare(
     Args:
         out: folder for the files.
         names: problems (`ewsg.problems.names()`); all by default.
-        methods: names of `METHODS`, or one's own as `module:object`; all of `METHODS` by default.
+        methods: names of `METHODS`, or your own as `module:object`; all of `METHODS` by default.
         num_seeds: independent repeats; intervals come from them.
         scale: "smoke" or "laptop".
         grid: multiples of each problem's step size.
@@ -98,7 +98,7 @@ def compare(
 def _run(
     problem: Problem, answer: Answer, build: Builder, *, seed: int, step_size: float, chains: int, budget: int
 ) -> dict[str, Any]:
-    """One run of the budget, measured."""
+    """The measures of one run."""
     start = jax.tree.map(jnp.asarray, answer.start)
     method = build(problem, start, step_size)
     try:

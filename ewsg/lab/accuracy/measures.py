@@ -19,8 +19,8 @@ def measure(problem: Problem, answer: Answer, run: Run) -> dict[str, Any]:
     """One run against the reference: bias of the pooled chains, and the error of one chain at its cost.
 
     Attributes of the result:
-        failed: share of chains that diverged; with more than 1 % there are no further numbers.
-        kl, kl_floor: of the pooled second halves, and what exact draws of that effective size would give.
+        failed: fraction of chains that diverged; above 1 % there are no further numbers.
+        kl, kl_floor: of the pooled second halves, and of exact draws with the same effective sample size.
         mean_rms, mean_max, sd_ratio_worst, sd_ratio_median: as in `diagnostics.moment_errors`.
         ksd: kernel Stein discrepancy of some of the pooled draws.
         ess_per_million: smallest effective sample size per 10^6 datum gradients.
@@ -59,7 +59,7 @@ def error_curve(draws: np.ndarray, answer: Answer) -> list[tuple[int, float]]:
     """(draws of a chain, the error of that chain's own estimates), at logarithmically spaced lengths.
 
     error² = mean over chains and coordinates of ((m − μ)/σ)² + (s/σ − 1)², with m and s the mean and sd of the second
-    half of one chain, μ and σ those of the posterior: bias and variance together, what a user of one chain gets.
+    half of one chain, μ and σ those of the posterior: bias and variance together, as a user of one chain sees them.
     """
     total = draws.shape[1]
     lengths = np.unique(np.geomspace(4, total, _CURVE_POINTS).round().astype(int))

@@ -39,12 +39,12 @@ def _refreshed(inner: Callable[[int], Any]) -> Builder:
 
 
 def _inertia(problem: Problem, h: float) -> float:
-    """Such that a thermostat settles within about 1,000 steps: a quarter of a run."""
+    """The inertia with which a thermostat settles within about 1,000 steps, a quarter of a run."""
     return 1000 * h / problem.friction
 
 
 def _covariance(problem: Problem, mode: str) -> CovarianceFriction:
-    """A friction by the covariance of the forces; only its diagonal where the matrix would be large."""
+    """Friction from the covariance of the forces; only from its diagonal where the matrix would be large."""
     form = "full" if pytree.size(problem.init) <= _LARGE else "diagonal"
     return CovarianceFriction(Uniform(problem.data_per_step), mode=mode, form=form)
 
@@ -86,7 +86,7 @@ fewer steps. SVRG pays for its passes over the data out of the same budget.
 """
 
 EVALUATED_TWICE = ("CCAdL", "covariance of the batch")
-"""Methods whose data a dedicated program would evaluate once: our composition takes the force and the covariance apart.
+"""Methods whose data a dedicated program would evaluate once: ours computes force and covariance separately.
 
 They are given twice the budget, so that they take as many steps as the others.
 """

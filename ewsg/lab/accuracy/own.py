@@ -1,4 +1,4 @@
-"""One's own method in `ewsg bench accuracy`: `--method module:object`."""
+"""Your own method in `ewsg bench accuracy`: `--method module:object`."""
 
 import dataclasses
 import hashlib
@@ -25,7 +25,7 @@ _FORMS = (
 
 
 def find(name: str) -> Builder:
-    """The builder of a method: by its name in `METHODS`, or one's own as `module:object`.
+    """The builder of a method: by its name in `METHODS`, or your own as `module:object`.
 
     The module is looked for in the current folder too. A pair keeps its batch size and friction, but its step size is
     the benchmark's, as for every other method; a recipe is given the data per step and the friction of each problem;
@@ -43,7 +43,7 @@ def find(name: str) -> Builder:
 
 
 def source(name: str) -> str:
-    """A hash of the file that one's own method comes from, by which its results are known; empty for the others."""
+    """A hash of the file of the user's own method, which identifies its results; empty for the others."""
     if name in METHODS:
         return ""
     file = getattr(sys.modules[name.split(":")[0]], "__file__", None)

@@ -22,7 +22,7 @@ SHOWN = (
     "paired, sequential",
     "control variate + paired",
 )
-"""Methods of the figure, beside one's own; the table has all of them."""
+"""Methods in the figure, besides your own; the table has all of them."""
 
 
 class Cell(NamedTuple):
@@ -119,7 +119,7 @@ def _legend(results: dict[str, Any]) -> str:
         "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
         f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
         "methods start at the posterior mean, whose search is charged to none. Directional derivatives are not counted "
-        "as datum gradients: the paired rules take one for each of their data besides, and `select` takes gradients of "
+        "as datum gradients: the paired rules also take one for each of their data, and `select` takes gradients of "
         "half of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as "
         "our composition evaluates their data twice."
     )
@@ -154,7 +154,7 @@ def _rows(methods: dict[str, list[Cell]]) -> tuple[list[str], list[list[str]]]:
 
 
 def _fastest(candidates: list[Cell]) -> float:
-    """Microseconds of a step of one chain, the least of all runs: others may have shared the machine."""
+    """Microseconds per step of one chain, the minimum over all runs: others may have shared the machine."""
     return min(row["microseconds_per_step"] for cell in candidates for row in cell.rows if "error" in row)
 
 

@@ -1,4 +1,4 @@
-"""The draws of a run that a number of data passes pays for."""
+"""The number of draws that a budget of data passes pays for."""
 
 from collections.abc import Sequence
 

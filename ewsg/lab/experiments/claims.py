@@ -63,7 +63,7 @@ def ratio(one: Sequence[float | None] | np.ndarray, other: Sequence[float | None
 
 
 def decide(found: Interval, low: float = -math.inf, high: float = math.inf) -> str:
-    """Whether the estimate lies in [low, high]: "yes" or "no" if the whole interval says so."""
+    """Whether the estimate lies in [low, high]: "yes" or "no" if all of its interval does or does not."""
     if math.isnan(found.value):
         return "undecided"
     if low <= found.low and found.high <= high:

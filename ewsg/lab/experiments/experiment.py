@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         numbers: everything measured, with errors.
-        claims: the paper's claims and what became of them.
+        claims: the paper's claims, each with our verdict.
         figures: captions by file name without suffix.
         reading: how we read the paper where it is silent, one sentence each.
         tuning: the step sizes used, the grid, and the rule by which they were chosen.
@@ -66,7 +66,7 @@ class Experiment(NamedTuple):
 
 
 class Work:
-    """An experiment at one scale: runs chains once, remembers what they gave, and adds up what they cost."""
+    """An experiment at one scale: runs each chain once, keeps its results, and adds up the cost."""
 
     def __init__(self, folder: Folder, settings: Mapping[str, Any], console: Console):
         self.folder = folder
@@ -92,8 +92,8 @@ class Work:
         """The result of `measure` on a run, None if its chains diverged; computed once for a name and its settings.
 
         Args:
-            name: cache key of the part; it must change whenever anything but `method` and the options changes,
-                such as the target.
+            name: cache key of the part; it must change whenever anything other than `method` and the options changes,
+            such as the target.
             target: the posterior.
             method: the sampler.
             measure: from a run to anything JSON can hold; diverged chains have been left out.

@@ -83,7 +83,7 @@ def _means(work: Work, name: str, h: float) -> list[list[float]]:
 def _distances(rows: dict[float, Any], exact: dict[float, np.ndarray]) -> tuple[list[float], list[float]]:
     """Root mean square over time of E θ − exact for each h, free of Monte-Carlo bias, and its jackknife error.
 
-    One that is not above its error is set to it.
+    A distance below its error is replaced by the error.
     """
     values, errors = [], []
     for h in STEPS:

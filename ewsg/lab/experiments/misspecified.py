@@ -48,9 +48,9 @@ def run(work: Work) -> Outcome:
             f"that FlyMC uses in an iteration. n = {len(data):,}; chains start 10 posterior sd away in both parameters."
         },
         reading=[
-            "Where chains start is not given, and decides: from 10 posterior sd away a fifth of the data is bright at "
-            "first and holds FlyMC back; from the mode it is not. Both are shown, and a bound with a remainder of each "
-            "datum's own, under which hardly a datum is bright.",
+            "The start is not given, and is decisive: from 10 posterior sd away a fifth of the data is bright at "
+            "first and holds FlyMC back; from the mode it is not. Both are shown, and so is a bound with a remainder "
+            "for each datum, under which hardly any datum is bright.",
             "FlyMC's bound is the second-order Taylor expansion of Bardenet et al. with one cubic remainder for all "
             "data; its step is fixed, in proportion to the posterior sd of log σ, where theirs adapts.",
             "The posterior is known exactly (normal model, flat prior on (μ, log σ)); random-walk Metropolis is run "
@@ -160,13 +160,13 @@ def _claims(work: Work, found: dict[str, Any]) -> list[Claim]:
             decide(error[FLYMC], low=1.0),
         ),
         Claim(
-            "not in the paper: FlyMC is slow also when it starts at the mode (autocorrelation above 0.3)",
+            "not in the paper: FlyMC is slow even when it starts at the mode (autocorrelation above 0.3)",
             "-",
             f"{mode}; error of the mean {error[FLYMC_AT_MODE]} sd",
             decide(mode, low=0.3),
         ),
         Claim(
-            "not in the paper: FlyMC is slow also with a bound by datum (autocorrelation above 0.3)",
+            "not in the paper: FlyMC is slow even with a bound by datum (autocorrelation above 0.3)",
             "-",
             f"{tight}; error of the mean {error[FLYMC_TIGHT]} sd",
             decide(tight, low=0.3),

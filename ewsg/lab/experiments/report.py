@@ -1,4 +1,4 @@
-"""reproduction.md: what every experiment found, written from the results.json files of a folder."""
+"""reproduction.md: the findings of every experiment, from the results.json files of a folder."""
 
 import json
 import os
@@ -33,7 +33,7 @@ _GAPS = (
         "rows scaled to length 1; every method also tuned by one grid and one rule",
     ),
     ("Gaussian centres, starts, SVRG-LD's period", "not given", "several draws of the centres; 0; n steps"),
-    ("Theorem 2", "its proof takes the weights for independent of the gradients", "measured for EWSG's own weights"),
+    ("Theorem 2", "its proof treats the weights as independent of the gradients", "measured for EWSG's own weights"),
 )
 
 
@@ -95,7 +95,7 @@ def _introduction(found: dict[str, dict[str, Any]]) -> str:
 
 
 def _seconds(results: dict[str, Any]) -> float:
-    """Of sampling and compiling, whether or not the experiment was interrupted in between."""
+    """Seconds of sampling and compiling, whether or not the experiment was interrupted in between."""
     return results["cost"]["seconds"] + results["cost"]["compile_seconds"]
 
 

@@ -95,7 +95,7 @@ def _check_scale(scale: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have: not finite, such as an end of an open interval."""
+    """The same with None for numbers that are not finite, such as an end of an open interval: JSON has none."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -21,7 +21,7 @@ _THIN = 50
 
 
 class Setting(NamedTuple):
-    """A posterior, and the EWSG chain, one datum per minibatch, whose points are taken."""
+    """A posterior, and the EWSG chain with one datum per minibatch that visits the points."""
 
     title: str
     target: Target
@@ -55,7 +55,7 @@ def run(work: Work) -> Outcome:
             "against h; mean and 95 % interval over fresh draws of the centres, θ and r. Dotted: to first order in h.",
         },
         reading=[
-            "Theorem 2 takes the weights for independent of the gradients; EWSG's depend on them. To first order in h, "
+            "Theorem 2 treats the weights as independent of the gradients; EWSG's depend on them. To first order in h, "
             "Δ = (h/2σ²)(Var ‖e‖² + 2(γr + ∇V)·E[e‖e‖²]), whose first term is never negative.",
             "Draws keep no momentum: r is drawn from N(0, I).",
             "On Pima h = 0.0001: at h = 0.01, where minibatches of 40 are accurate, the weights of single data put all "

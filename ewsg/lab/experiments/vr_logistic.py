@@ -165,11 +165,11 @@ def _claims(name: str, found: dict[str, Any]) -> list[Claim]:
     claims = []
     for what in ("mean", "sd"):
         error = {key: _errors(row, what, truth[what]) for key, row in rows.items()}
-        label = f"of the {what} of the test log likelihood ({name})"
+        label = f"in the {what} of the test log likelihood ({name})"
         paper = "yes (Fig. 4)"
-        claims.append(smaller(f"EWSG errs less than SGHMC: {label}", paper, error["EWSG"], error["SGHMC"]))
-        claims += [smaller(f"{key} errs less than EWSG: {label}", paper, error[key], error["EWSG"]) for key in variants]
-        text = f"not in the paper: paired errs less than EWSG: {label}"
+        claims.append(smaller(f"EWSG errs less than SGHMC {label}", paper, error["EWSG"], error["SGHMC"]))
+        claims += [smaller(f"{key} errs less than EWSG {label}", paper, error[key], error["EWSG"]) for key in variants]
+        text = f"not in the paper: paired errs less than EWSG {label}"
         claims.append(smaller(text, "-", error["paired (ours)"], error["EWSG"]))
     time = {key: _settled(row) for key, row in rows.items()}
     claims.append(
@@ -194,7 +194,7 @@ def _errors(row: dict[str, Any], what: str, truth: float) -> list[float | None]:
 
 
 def _settled(row: dict[str, Any]) -> list[float | None]:
-    """Data passes after which the mean stays within 5 % of its whole way, one number per group."""
+    """Data passes after which the mean stays within 5 % of its total change, one number per group."""
     if row["value"] is None:
         return [None]
     passes, found = row["value"]["passes"], []

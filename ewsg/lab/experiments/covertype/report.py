@@ -81,7 +81,7 @@ def outcome(work: Work, numbers: dict[str, Any], tuning: dict[str, Any]) -> Outc
         reading=[
             "Preprocessing is not given: class 2 against the rest, no intercept, ten continuous columns standardised, "
             "then every row scaled to length 1; other preparations are compared at the printed steps.",
-            "The text has prior covariance 10 I, the printed potential 5‖θ‖² is precision 10: the potential is used.",
+            "The text has prior covariance 10 I, the printed potential 5‖θ‖² precision 10: the potential is used.",
             "Accuracy is that of the averaged prediction of all chains of a repeat, log likelihood the mean over "
             "single samples.",
             "FlyMC's data pass is read as n/50 iterations, counting only the data whose state is resampled; its true "
@@ -105,7 +105,7 @@ def _row(repeats: Repeats) -> dict[str, Any]:
 def _scalings(rows: list[dict[str, Any]]) -> list[Claim]:
     """One claim per method: its printed step gives the log likelihood of Table 1 in sum units, or else in mean units.
 
-    The paper does not say which it means, and at most one can: each reading is not a claim of its own.
+    The paper does not say which it means, and it can mean at most one, so that the two readings are one claim.
     """
     readings: dict[str, list[dict[str, Any]]] = {}
     for row in (row for row in rows if row["preparation"] == "unit rows"):

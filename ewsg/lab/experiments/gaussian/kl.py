@@ -86,7 +86,7 @@ def _claims(printed: dict[str, Any], tuned: dict[str, Any], best: dict[str, floa
     return [
         *claims,
         smaller(
-            f"also at tuned steps EWSG is more accurate than SGHMC {steps}",
+            f"at tuned steps, too, EWSG is more accurate than SGHMC {steps}",
             "steps are said to be tuned on this grid",
             other["EWSG"],
             other["SGHMC"],

@@ -71,7 +71,7 @@ def _spread(work: Work, name: str, h: float) -> Spread:
 
 
 def _slope(rows: list[Spread]) -> tuple[Interval | None, int]:
-    """The exponent of the squared bias, from the steps whose bias is beyond doubt, and their number."""
+    """The exponent of the squared bias, from the steps whose bias is significant, and their number."""
     kept = [k for k, row in enumerate(rows) if abs(row.bias) > _SIGNIFICANT * row.bias_error]
     if len(kept) < 3:
         return None, len(kept)

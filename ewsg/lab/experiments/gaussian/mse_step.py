@@ -19,7 +19,7 @@ _SIGNIFICANT, _BELOW = 2.0, 3.0
 
 
 def run(work: Work) -> Outcome:
-    """Raw error, and what is left when squared bias and the exact variance of the full gradient are taken off."""
+    """The raw error, and the error less the squared bias and the exact variance of the full gradient."""
     found = {name: [_spread(work, name, h) for h in STEPS] for name in time_averages.methods(STEPS[0])}
     full = [time_averages.full_gradient(h, round(TIME / h), _thin(h)) for h in STEPS]
     excess = {

@@ -74,7 +74,7 @@ def _measure(data: np.ndarray, paid: Mapping[float, int]) -> Callable[[Run], dic
 
 
 def settled(passes: Sequence[float], kl: Sequence[float], noise: float) -> int:
-    """From which data pass on KL stays within half its last value of it, and three times its noise."""
+    """The data pass after which KL differs from its last value by at most half of that, plus three times its noise."""
     off = np.flatnonzero(np.abs(np.array(kl) - kl[-1]) > _SETTLED * kl[-1] + _NOISE * noise)
     return int(passes[off[-1] + 1] if len(off) else passes[0])
 

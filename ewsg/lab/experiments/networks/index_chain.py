@@ -67,7 +67,7 @@ def run(work: Work) -> Outcome:
             "same number of steps with the same data per step.",
             "h = 10/(b(M + 1)) is read as a learning rate (h² in mean units). Read as h itself, 200 epochs at b(M + 1) "
             "= 5,000 are 2,400 steps of 0.002, 4.8 units of time at friction 0.1: the chain has hardly left its start, "
-            "and the paper's 2.4 % is out of reach; both ends of the table are also run so.",
+            "and the paper's 2.4 % is out of reach; both ends of the table are also run that way.",
             "The friction is that of the MLP, 0.1 in mean units; a repeat is a chain, whose prediction averages "
             f"{work['averaged']} samples, or at paper scale a run of 10 chains.",
         ],

@@ -21,7 +21,7 @@ _READINGS: dict[str, dict[str, Any]] = {
     "all chains averaged": {"marker": "o", "markerfacecolor": "white"},
     "paper": {"marker": "+", "markersize": 9},
 }
-"""Markers of the errors in the legend; in the figure they are the method's."""
+"""Markers of the errors in the legend; in the figure each method has its own."""
 _SCORES = ("error", "log_likelihood", "calibration_error", "brier", "single_error")
 RULE = (
     "the printed ones, in mean units, times step_factor; SGLD's, 1e-7 and 2e-8 for the sum over the 60,000 training "
@@ -131,7 +131,7 @@ def _published(printed: Mapping[str, float], near: float, rows: dict[str, Any]) 
 
 
 def _too_early(claim: Claim, epochs: float) -> Claim:
-    """A claim about the end of a chain, when ours is at its start: whatever we found does not decide it."""
+    """A claim about the end of a chain when ours has only begun: undecided, whatever we found."""
     found = f"{claim.ours} after {epochs:g} of {PRINTED_EPOCHS} epochs"
     return claim._replace(ours=found, holds="undecided")
 
@@ -181,7 +181,7 @@ def _reading(work: Work) -> list[str]:
     whole = work["runs"] > 1
     return [
         "Step sizes and frictions are in mean units (for the mean of the gradients, at temperature T/n), in which the "
-        "printed ones are stable; SGLD's printed step only moves the chain as one for the sum.",
+        "printed ones are stable; SGLD's printed step moves the chain only if it is for the sum.",
         f"{work['epochs']} epochs are {work['epochs']} n datum gradients per chain, n the training images: SGLD, "
         f"pSGLD, SGHMC and CP-SGHMC take {work['batch']} per step; EWSG (M = 1: two minibatches) and paired (whose "
         "directional derivatives come on top) take twice as many per step and half as many steps.",
@@ -194,7 +194,7 @@ def _reading(work: Work) -> list[str]:
         + ". The row of all chains averages over every chain of a run.",
         "Convolutions keep the size of the image (zeros around it), so that 7 × 7 × 64 numbers reach the fully "
         "connected layers.",
-        "Temperatures are compared with each other but methods only at equal temperature.",
+        "Temperatures are compared with each other, but methods only at equal temperature.",
     ]
 
 

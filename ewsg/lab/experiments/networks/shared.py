@@ -1,6 +1,6 @@
-"""Bayesian networks on images of digits: what `bnn-mlp`, `bnn-cnn` and `bnn-m` share.
+"""Bayesian networks on images of digits, shared by `bnn-mlp`, `bnn-cnn` and `bnn-m`.
 
-All step sizes are in mean units: for ∇V/n at temperature T/n, the same chain as in sum units (Section 6 of the design).
+All step sizes are in mean units: for ∇V/n at temperature T/n, the same chain as in sum units.
 """
 
 import dataclasses
@@ -126,7 +126,7 @@ def method(name: str, batch: int, h: float, friction: float, temperature: float 
 
 
 def repeats(work: Work, here: NetworkProblem, name: str, how: Method) -> dict[str, Any]:
-    """`repeats`: what became of each independent one, None if its chains diverged; `together`: of all chains of a run.
+    """`repeats`: the result of each independent one, None if its chains diverged; `together`: of all chains of a run.
 
     At `paper` scale a repeat is a run of many chains, whose predictions are averaged; with one run it is a chain.
     """

@@ -1,0 +1,5 @@
+"""The names that `ewsg` and this room share, one line each."""
+
+from .flymc import FlyMC as FlyMC
+from .nuts import NUTS as NUTS
+from .random_walk import RandomWalk as RandomWalk
