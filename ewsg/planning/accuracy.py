@@ -57,10 +57,8 @@ def next_look(planner: Planner, driven: Driven) -> int:
     """Steps from the start of the chains to the next look, as far as the budget goes."""
     tried, run, goal = driven.attempt, driven.run, planner.goal
     done = run.settings["num_steps"]
-    if goal.accuracy is None:
-        ends = 2**31 - 1 - tried.thin
-    else:
-        ends = next(look for look in looks(tried) if look > done)
+    unlimited = 2**31 - 1 - tried.thin
+    ends = unlimited if goal.accuracy is None else next(look for look in looks(tried) if look > done)
     if goal.budget is not None:
         per_step = tried.setting.per_step(planner.target.num_data) * goal.num_chains
         left = goal.budget - run.cost.datum_gradients

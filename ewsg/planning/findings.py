@@ -1,6 +1,7 @@
 """The verdict on a run: how well its means and sds are known, and what speaks against them."""
 
 import dataclasses
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ._bias import predicted_sd_error
 _MOST_REFUSED = 1e-4
 _FEWEST_REFUSALS = 5
 _SLOPE_LIMIT = 3.5
-_VIRIAL_ERRORS = 2.0
+_FALSE_ALARMS = 0.02
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +77,11 @@ def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
     steps = run.settings["num_steps"] - run.settings["discard"]
     if refused > _MOST_REFUSED and refused * steps * len(draws) >= _FEWEST_REFUSALS:
         objections.append("refused")
-    if (
-        np.max(np.abs(virial - 1) - _VIRIAL_ERRORS * virial_error) > accuracy
-        or abs(overall - 1) - _VIRIAL_ERRORS * overall_error > accuracy
-    ):
+    largest = NormalDist().inv_cdf(1 - _FALSE_ALARMS / (2 * len(virial)))  # of d standard normal numbers
+    each = np.abs(virial - 1) > np.maximum(accuracy + 2 * virial_error, largest * virial_error)
+    if each.any() or abs(overall - 1) > accuracy + 2 * overall_error:
         objections.append("virial")
-    if score > _SLOPE_LIMIT * enough:
+    if score > max(_SLOPE_LIMIT, largest) * enough:
         objections.append("slope")
     if 2 * bias > accuracy:
         objections.append("tilts")
