@@ -42,6 +42,9 @@ class Paired(AbstractMinibatch):
     that noise with c = 1. Drawn without replacement their sums vary less, by 1 − 2b/n: with n = 2b nothing is left to
     chance, c = 0, and the force is the full one.
 
+    `EstimateInfo.drag` of `sequential` is the friction in the force, so that the configurational temperature is that of
+    the plain mean. (Of the other rules it would take a second backward pass.)
+
     Per step `weight` costs 2b datum gradients and 2b directional derivatives, `select` b and 2b, `sequential` 2b and
     none.
 
@@ -83,8 +86,8 @@ class Paired(AbstractMinibatch):
         drawn = draw_batch(_random.fold(key, 0), target, 2 * self.batch_size, self.replace)
         reference, variance = _reference(kick)
         if self.rule == "sequential":
-            force, tilt = self._sequential(target, kick, drawn, reference, variance)
-            return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, tilt))
+            force, drag, tilt = self._sequential(target, kick, drawn, reference, variance)
+            return force, state, EstimateInfo(drawn, self.cost(target.num_data), _tilt_stats(tilt, tilt), drag)
         held = target.hold(drawn)
         along = held.directional(kick.position, drawn, kick.times_root(reference))
         first, second = jnp.split(along, 2)
@@ -96,7 +99,7 @@ class Paired(AbstractMinibatch):
             take_second = threshold < choice_probability(lean)
             kept = jnp.where(take_second, *reversed(jnp.split(drawn, 2)))
             force = target.force(kick.position, kept)
-            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt, lean))
+            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt, lean, 0.5))
         share = jnp.clip(lean / 2, -1, 1)
         weights = jnp.concatenate([1 - share, 1 + share]) / (2 * self.batch_size)
         force = held.weighted_force(kick.position, drawn, weights)
@@ -121,7 +124,8 @@ class Paired(AbstractMinibatch):
 
     def _sequential(
         self, target: Target, kick: Kick, drawn: Indices, reference: Position, variance: Scalar
-    ) -> tuple[Position, Float[Array, " pairs"]]:
+    ) -> tuple[Position, Position, Float[Array, " pairs"]]:
+        """The force, the friction in it, and the tilts."""
         dimension = pytree.size(kick.position)
         if 2 * self.batch_size * dimension > _MOST_NUMBERS_HELD:
             raise InputError(
@@ -145,7 +149,10 @@ class Paired(AbstractMinibatch):
             return r - friction_share(q, factor) * along * v + (one + other), along
 
         end, tilt = jax.lax.scan(tilt_pair, start, (first, second))
-        return kick.over_root(unravel((end - start) / pytree.divisor(h))), tilt
+        change = end - start
+        friction = change - jnp.sum(first + second, axis=0)
+        force, drag = (kick.over_root(unravel(part / pytree.divisor(h))) for part in (change, friction))
+        return force, drag, tilt
 
 
 def choice_probability(tilt: Float[Array, "*b"]) -> Float[Array, "*b"]:
@@ -169,10 +176,15 @@ def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:
     return factor * jnp.where(noise <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - noise, 0))), 1 / jnp.maximum(noise, 1))
 
 
-def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"]) -> dict[str, Scalar]:
-    """Moments of the D_k, from which the summary predicts the error of the sd; the share of pairs cut at ±1."""
+def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"], bound: float = 1.0) -> dict[str, Scalar]:
+    """Moments of the D_k and of p_k = D_k/2, cut to ±bound, from which the summary predicts the error of the sd.
+
+    And the share of pairs that were cut, those with |clipped| > 1.
+    """
+    share = jnp.clip(tilt / 2, -bound, bound)
     return {
         "tilt_second": jnp.mean(tilt**2),
-        "tilt_fourth": jnp.mean(tilt**4),
+        "tilt_lean": jnp.mean(2 * share * tilt),
+        "tilt_squared_share": jnp.mean((share * tilt) ** 2),
         "clipped": jnp.mean((jnp.abs(clipped) > 1).astype(tilt.dtype)),
     }

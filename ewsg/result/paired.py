@@ -1,30 +1,77 @@
 """How far the posterior sd of a run with `Paired` may be off, from the diagnostics that it leaves."""
 
+from typing import Any
+
 _SD_ERROR_LIMIT = 0.05
 _LARGEST_SHOWN_ERROR = 0.5
-_MOMENTS = {"tilt_second": "second", "tilt_fourth": "fourth", "noise_ratio": "noise_ratio"}
+_MOMENTS = {
+    "tilt_second": "second",
+    "tilt_lean": "lean",
+    "tilt_squared_share": "squared_share",
+    "noise_ratio": "noise_ratio",
+}
+_SEQUENTIAL = 0.5
+"""What `sequential` errs by, where `weight` errs by 1."""
 KINETIC_TOLERANCE = 0.25
 """Paired selection heats the momentum several times as much as the position: only this relative deviation counts."""
-COMPANIONS = {"tilt_second": ("tilt_fourth", "clipped", "noise_ratio")}
+COMPANIONS = {"tilt_second": ("tilt_lean", "tilt_squared_share", "clipped", "noise_ratio")}
 """Stats that a run has only together."""
 
 
-def diagnose(means: dict[str, float]) -> dict[str, float]:
-    """The means of a run's stats, with what `Paired` recorded of its tilts replaced by the error that it predicts."""
+def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]:
+    """The means of a run's stats, with what `Paired` recorded of its tilts replaced by the error that it predicts.
+
+    Args:
+        means: by name.
+        estimator: the run's `settings["estimator"]`, which has the rule of `Paired`.
+    """
     shown = {name: value for name, value in means.items() if not name.startswith("tilt_")}
     if not means.get("tilt_second"):
         return shown
-    return shown | predicted_sd_error(**{argument: means[name] for name, argument in _MOMENTS.items()})
+    moments = {argument: means[name] for name, argument in _MOMENTS.items()}
+    return shown | {
+        "friction_lost": friction_lost(moments["second"], moments["lean"]),
+        "predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator)),
+    }
 
 
-def predicted_sd_error(second: float, fourth: float, noise_ratio: float) -> dict[str, float]:
-    """τ₄ = mean(D⁴)/(3 mean(D²)) of the tilts D of paired selection, and (τ₄/8) ρ/(1 + ρ).
+def rule_of(estimator: Any) -> str:
+    """The rule of the `Paired` in the description of an estimator, whatever is around it."""
+    while isinstance(estimator, dict):
+        if estimator.get("component") == "Paired":
+            return estimator["rule"]
+        estimator = estimator.get("inner")
+    return "weight"
 
-    The latter approximates the relative error that the clipped, one-step tilt of `Paired(rule="weight")` leaves in the
-    posterior sd; `select` errs by somewhat more, `sequential` by less.
+
+def friction_lost(second: float, lean: float) -> float:
+    """1 − E[2pD]/E[D²]: the share of the pairs' friction that is lost where p = D/2 is cut."""
+    return max(0.0, 1 - lean / second) if second > 0 else 0.0
+
+
+def predicted_sd_error(
+    second: float, lean: float, squared_share: float, noise_ratio: float, rule: str = "weight"
+) -> float:
+    r"""ρ/(1 + ρ) · E[p²D²]/(6 E[D²]) + ½ ρ l/(1 + ρ(1 − l)),   l = 1 − E[2pD]/E[D²]; half of it for `sequential`.
+
+    Approximates the relative error that the cut, one-step tilts D of `Paired` leave in the posterior sd; p is D/2, cut
+    at the bound of the rule, and ρ the noise ratio. For small D nothing is lost, l = 0, and it is (τ₄/8) ρ/(1 + ρ),
+    τ₄ = E[D⁴]/(3 E[D²]). Where all pairs are cut, the first part grows no further, and the second is the heat ρ/2 of
+    uniform minibatches.
+
+    Args:
+        second: E[D²].
+        lean: E[2pD].
+        squared_share: E[p²D²].
+        noise_ratio: ρ.
+        rule: of `Paired`.
     """
-    tau = fourth / (3 * second)
-    return {"tau_4": tau, "predicted_sd_error": tau / 8 * noise_ratio / (1 + noise_ratio)}
+    if second <= 0:
+        return 0.0
+    lost = friction_lost(second, lean)
+    tilted = noise_ratio / (1 + noise_ratio) * squared_share / (6 * second)
+    heat = 0.5 * noise_ratio * lost / (1 + noise_ratio * (1 - lost))
+    return (_SEQUENTIAL if rule == "sequential" else 1.0) * (tilted + heat)
 
 
 def is_paired(diagnostics: dict[str, float]) -> bool:
@@ -40,7 +87,7 @@ def warnings(diagnostics: dict[str, float]) -> list[str]:
     amount = f"{error:.0%}" if error < _LARGEST_SHOWN_ERROR else f"more than {_LARGEST_SHOWN_ERROR:.0%}"
     return [
         f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
-        f"{amount} (tau_4 {diagnostics['tau_4']:.2g}, gradient noise {diagnostics['noise_ratio']:.2g} times the "
-        f"injected noise, {diagnostics['clipped']:.0%} of the pairs clipped): halve the step size or double the batch "
-        "size."
+        f"{amount} (gradient noise {diagnostics['noise_ratio']:.2g} times the injected noise; "
+        f"{diagnostics['clipped']:.0%} of the pairs clipped, which loses {diagnostics['friction_lost']:.0%} of their "
+        "friction): halve the step size or double the batch size."
     ]

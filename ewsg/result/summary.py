@@ -98,7 +98,7 @@ def _diagnostics(run: "Run") -> dict[str, float]:
         numbers = numbers[~np.isnan(numbers)]
         if numbers.size:
             means[name] = float(numbers.mean())
-    return paired.diagnose(means) | _cost(run)
+    return paired.diagnose(means, run.settings.get("estimator")) | _cost(run)
 
 
 def _cost(run: "Run") -> dict[str, float]:

@@ -151,6 +151,19 @@ def test_sequential_without_a_factor_is_the_plain_mean(target):
     assert np.abs(flat(one[0]) - plain).max() > 0.01
 
 
+def test_the_drag_of_sequential_is_its_friction(target):
+    """What is left of the force is the plain mean, also under a metric; other rules do not tell."""
+    metric = {"m": jnp.array([4.0, 0.25]), "s": jnp.array(2.0)}
+    for kick in (the_kick(), the_kick()._replace(metric=metric), the_kick(h=0.0)):
+        force, _, info = Paired(3, "sequential").estimate(jax.random.key(5), target, kick, ())
+        if kick.step_size > 0:
+            plain = flat(target.force(POSITION, info.indices))
+            np.testing.assert_allclose(flat(force) - flat(info.drag), plain, rtol=1e-4, atol=1e-4)
+            assert flat(info.drag) @ flat(MOMENTUM) < -0.01
+        assert np.isfinite(flat(info.drag)).all()
+    assert Paired(3).estimate(jax.random.key(5), target, the_kick(), ())[2].drag is None
+
+
 def test_friction_of_distinct_data_by_enumeration(target, monkeypatch):
     """Without replacement the mean force at momentum ε r shifts by −(h/2T) Cov(g) r, g the force of that rule."""
     forces, r, h, epsilon = each_force(target), flat(MOMENTUM), 0.005, 0.01
@@ -190,7 +203,9 @@ def test_stats_are_moments_of_the_tilt(target, rule, bound, h, monkeypatch):
     tilt = h * flat(MOMENTUM) @ (forces[0] - forces[2]) / (2 * T)
     stats = estimate_for(Paired(1, rule), target, (0, 2), the_kick(h=h), monkeypatch)[2].stats
     assert stats["tilt_second"] == pytest.approx(tilt**2, rel=1e-4)
-    assert stats["tilt_fourth"] == pytest.approx(tilt**4, rel=1e-4)
+    share = np.clip(tilt / 2, -0.5, 0.5) if rule == "select" else np.clip(tilt / 2, -1, 1)
+    assert stats["tilt_lean"] == pytest.approx(2 * share * tilt, rel=1e-4)
+    assert stats["tilt_squared_share"] == pytest.approx((share * tilt) ** 2, rel=1e-4)
     assert stats["clipped"] == float(abs(tilt) > bound)
 
 

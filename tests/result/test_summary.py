@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg.result.paired import predicted_sd_error
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +83,3 @@ def test_a_single_draw_and_no_good_chain(gaussian):
     none = ewsg.sample(gaussian, ewsg.recipes.sgld(5, 10.0), init=jnp.zeros(2), num_steps=200)
     assert not none.ok.any()
     assert "4 of 4 chains" in str(none.summary())
-
-
-def test_the_predicted_error_is_the_formula():
-    """τ₄ = mean(D⁴)/(3 mean(D²)) = 3/(3·2), and (τ₄/8)·ρ/(1 + ρ)."""
-    found = predicted_sd_error(second=2.0, fourth=3.0, noise_ratio=1.0)
-    assert found == {"tau_4": pytest.approx(0.5), "predicted_sd_error": pytest.approx(0.5 / 8 / 2)}
