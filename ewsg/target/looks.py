@@ -1,5 +1,6 @@
 """One look at some data: log-likelihood, force and empirical Fisher information, in one pass over them."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._core import pytree
-from .._core.types import Position, Scalar
+from .._core.types import Batch, Indices, Position, Scalar
 from .data import Dataset
 from .target import Target
 
@@ -68,7 +69,7 @@ class Sample:
         weights: Float[np.ndarray, " s"] | None = None,
     ):
         if indices is not None:
-            some = Dataset(target.data.take(jnp.asarray(indices)))
+            some = Dataset(_take(target.data, jnp.asarray(indices)))
             target = eqx.tree_at(lambda target: target.data, target, some)
         flat, self.unravel = ravel_pytree(example)
         self.dtype = flat.dtype
@@ -101,7 +102,8 @@ class Sample:
             scale = None if root is None else jnp.asarray(root, usual.dtype)
         *sums, scores = _likelihood(self.target, self._weights, position, usual, scale)
         value, force, products, prior, prior_force, prior_precision, rounded = (
-            np.asarray(part, np.float64) for part in (*sums, *_prior(self.target, position), ravel_pytree(position)[0])
+            np.asarray(part, np.float64)
+            for part in (*sums, *_prior(self.target.log_prior, position), ravel_pytree(position)[0])
         )
         total = float(value) + self._total * float(usual)
         if np.isfinite(total):
@@ -146,15 +148,21 @@ def _likelihood(
     if rest:
         sums, last = add(sums, whole * block, rest)
         scores = None if scores is None or last is None else jnp.concatenate([scores, last])
-    return *sums, scores
+    value, force, products = sums
+    return value, force, products, scores
 
 
 @jax.jit
-def _prior(target: Target, position: Position) -> tuple[Array, Array, Array]:
+def _prior(log_prior: Callable, position: Position) -> tuple[Array, Array, Array]:
     """Log π, ∇ log π and −∇² log π."""
     flat, unravel = ravel_pytree(position)
 
     def value(theta: Float[Array, " d"]) -> Array:
-        return target.log_prior(unravel(theta))
+        return log_prior(unravel(theta))
 
     return value(flat), jax.grad(value)(flat), -jax.hessian(value)(flat)
+
+
+@jax.jit
+def _take(data: Dataset, indices: Indices) -> Batch:
+    return data.take(indices)

@@ -99,11 +99,11 @@ def find_mode(
     - method="newton": Newton's method with the Hessian H of V, its eigenvalues bounded from below, the step halved
       where it overshoots. For up to some hundreds of parameters d, and for posteriors of very different scales. A pass
       costs n (d + 1) datum gradients: H is d derivatives of the gradient.
-    - method="subsamples": quasi-Newton on growing subsamples, then all data and a surrogate in turn: one pass gives the
-      gradient and, if n ≥ 100 d, the empirical Fisher information F = Σ g_i g_iᵀ − (Σ g_i)(Σ g_i)ᵀ/n − ∇² log π in place
-      of H; the surrogate, a sample of the data with the gradient corrected, gives the next point. For large n: a few
-      passes in all, subsamples included. With n < 100 d all data are used from the start, and H is the Hessian over up
-      to max(2000, 20 d) data, which costs 2 d datum gradients for each. For up to some hundreds of parameters.
+    - method="subsamples": quasi-Newton on growing subsamples, then all data and a surrogate in turn. A pass gives the
+      gradient and, if n ≥ 100 d, the empirical Fisher information F = Σ g_i g_iᵀ − (Σ g_i)(Σ g_i)ᵀ/n − ∇² log π for H;
+      the surrogate, a sample of the data with the gradient corrected, gives the next point. A few passes in all for
+      large n, subsamples included. With n < 100 d all data are used from the start, and H is the Hessian over up to
+      max(2000, 20 d) data, which costs 2 d datum gradients for each. For up to some hundreds of parameters.
 
     Args:
         target: the posterior.
@@ -172,8 +172,8 @@ def _from_all_data(target: Target, init: Position, method: str, max_passes: int,
     search = _lbfgs_searches if method == "lbfgs" else _newton
     found = search(target, init, max_passes, tolerance)
     passes, force = int(found.passes), np.asarray(found.force, np.float64)
-    known = found.hessian is not None and np.all(np.isfinite(found.hessian))
-    spectrum = Spectrum(found.hessian) if known else None
+    hessian = found.hessian
+    spectrum = None if hessian is None or not np.all(np.isfinite(hessian)) else Spectrum(hessian)
     return Mode(
         position=found.position,
         log_density=-float(found.value),
@@ -181,7 +181,7 @@ def _from_all_data(target: Target, init: Position, method: str, max_passes: int,
         converged=_is_near(found) and not found.saddle,
         passes=passes,
         cost=Cost(passes * target.num_data * (1 if method == "lbfgs" else 1 + pytree.size(init))),
-        precision=found.hessian,
+        precision=hessian,
         distance=spectrum and spectrum.distance(force),
         force=force,
         num_negative=spectrum and spectrum.num_negative,

@@ -83,24 +83,31 @@ def descend(objective: Objective, path: list[Look], most: int, near: float) -> l
 
 
 def _step(objective: Objective, path: list[Look], spectrum: Spectrum, most: int) -> tuple[Look | None, int]:
-    """The next point, None if no step of at most so many looks lowers V; and the number of looks."""
-    here = path[-1]
+    """The next point, None if no step of at most so many looks lowers V; and the number of looks.
+
+    A point that is not lower tells the curvature all the same: it joins the path, before the present point, and the
+    step is computed again; from the second such point on it is shortened as well.
+    """
+    here, scale, used = path[-1], 1.0, 0
     gradient = objective.gradient(here)
-    step = -_inverse(objective, path, spectrum, gradient)
-    if not (np.all(np.isfinite(step)) and gradient @ step < 0):
-        step = -spectrum.solve(gradient)
-    slope, scale, used = float(gradient @ step), 1.0, 0
     while used < most and scale > _SMALLEST_STEP:
+        step = -_inverse(objective, path, spectrum, gradient)
+        if not (np.all(np.isfinite(step)) and gradient @ step < 0):
+            step = -spectrum.solve(gradient)
+        expected = scale * float(gradient @ step)
         there = objective.sample.look(here.theta + scale * step)
         used += 1
-        if there.is_finite and is_lower(objective, here, there, spectrum, scale * slope):
+        if there.is_finite and is_lower(objective, here, there, spectrum, expected):
             return there, used
-        scale *= _shortened(objective.value(there) - objective.value(here), scale * slope)
+        if there.is_finite:
+            path.insert(-1, there.without_matrices())
+        if used > 1 or not there.is_finite:
+            scale *= _shortened(objective.value(there) - objective.value(here), expected)
     return None, used
 
 
 def is_lower(objective: Objective, here: Look, there: Look, spectrum: Spectrum, expected: float = 0.0) -> bool:
-    """Whether V falls by a part of what was expected; or hardly rises (rounding errors), and its gradient is smaller."""
+    """Whether V falls by a part of what was expected; or hardly rises (by rounding), and its gradient is smaller."""
     change = objective.value(there) - objective.value(here)
     if change <= _DECREASE * expected and change < 0:
         return True
@@ -119,8 +126,9 @@ def _shortened(change: float, expected: float) -> float:
 def _inverse(
     objective: Objective, path: list[Look], spectrum: Spectrum, gradient: Float[np.ndarray, " d"]
 ) -> Float[np.ndarray, " d"]:
-    """H⁻¹ g by the two loops of L-BFGS over the steps of the path, which are kept in the parameters' own coordinates."""
-    steps = [(b.theta - a.theta, objective.gradient(b) - objective.gradient(a)) for a, b in itertools.pairwise(path)]
+    """H⁻¹ g by the two loops of L-BFGS over the steps of the path, from the metric of the spectrum."""
+    recent = itertools.pairwise(path[-_PAIRS - 1 :])
+    steps = [(b.theta - a.theta, objective.gradient(b) - objective.gradient(a)) for a, b in recent]
     pairs = [(s, y) for s, y in steps if s @ y > _LEAST_COSINE * np.linalg.norm(s) * np.linalg.norm(y)]
     rest, parts = gradient, []
     for s, y in reversed(pairs):

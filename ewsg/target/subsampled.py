@@ -1,6 +1,7 @@
 """The mode of a posterior in a few passes over the data: subsamples first, then all data and a surrogate in turn."""
 
 import dataclasses
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -17,13 +18,13 @@ _FIRST_SIZE, _FIRST_PER_PARAMETER, _GROWTH = 1000, 20, 8
 _FIRST_LOOKS, _LATER_LOOKS, _LAST_LOOKS = 100, 10, 2
 _LEVEL_NEAR = 0.3
 _SURROGATE_SHARE, _SURROGATE_LOOKS, _SURROGATE_NEAR = 32, 30, (0.05, 0.03)
-_FEWEST_LOOKS = 2
+_LARGEST_SHARE, _FEWEST_LOOKS = 4, 2
 _UNIFORM_SHARE = 0.5
-_POOR = 0.2
+_POOR = 0.25
 _IDLE_ROUNDS = 4
 _PROGRESS = 0.9
 _HESSIAN_SIZE, _HESSIANS = 2000, 4
-_ONE_COORDINATE = 2.5
+_ONE_COORDINATE, _LOOSE = 2.5, 0.01
 
 
 class Found(NamedTuple):
@@ -88,10 +89,12 @@ class _Account:
 def _distances(look: Look, precision: np.ndarray, spectrum: Spectrum) -> tuple[float, float]:
     """To the mode in posterior standard deviations: over all directions, and the largest |∂_j V| / √H_jj.
 
-    The second sees a coordinate that runs off to infinity, such as that of a column in which there is only one class.
+    The second is over coordinates of which the prior says little. It sees one that runs off to infinity, such as that
+    of a column in which there is only one class.
     """
     gradient = look.force + look.prior_force
-    return spectrum.distance(gradient), float(np.max(np.abs(gradient) / spectrum.scale))
+    loose = np.diag(look.prior_precision) <= _LOOSE * np.diag(precision)
+    return spectrum.distance(gradient), float(np.max(loose * np.abs(gradient) / spectrum.scale))
 
 
 def _of_tall_data(account: _Account) -> Found:
@@ -165,11 +168,12 @@ class _Surrogate:
 
     def __init__(self, account: _Account):
         n, least = account.num_data, max(_FIRST_SIZE, _FIRST_PER_PARAMETER * account.dimension)
-        self.size = min(n // _GROWTH, max(n // _SURROGATE_SHARE, _GROWTH * least))
+        self.size = min(n // _LARGEST_SHARE, max(n // _SURROGATE_SHARE, _GROWTH * least))
+        self._data = _SURROGATE_LOOKS * self.size
         self._account = account
         self._sample: Sample | None = None
         self._path: list[Look] = []
-        self._before = np.inf
+        self._before, self._solved = np.inf, False
 
     def enlarge(self) -> None:
         """Forget the sample; the next one is twice as large."""
@@ -178,19 +182,22 @@ class _Surrogate:
 
     def mode(self, here: Look, distance: float) -> np.ndarray:
         """θ where the surrogate around `here` is least."""
-        if self._sample is not None and distance > _POOR * self._before:
+        if self._sample is not None and self._solved and distance > _POOR * self._before:
             self.enlarge()
         self._before = distance
         if self._sample is None:
-            indices, weights = draw(self._account.random, here.scores, self.size)
+            scores = np.ones(self._account.num_data) if here.scores is None else here.scores
+            indices, weights = draw(self._account.random, scores, self.size)
             self._sample, self._path = self._account.sample(indices, weights), []
         if not self._path or not np.array_equal(self._path[-1].theta, here.theta):
             self._path = [*self._path, self._sample.look(here.theta)]
         inside = self._path[-1]
         slope = inside.force + inside.prior_force - here.force - here.prior_force
         near = max(_SURROGATE_NEAR[0], _SURROGATE_NEAR[1] * distance)
-        most = min(_SURROGATE_LOOKS, self._account.looks_left(self.size))
+        most = min(self._data // self.size, self._account.looks_left(self.size))
+        looks = self._sample.looks
         self._path = descend(Objective(self._sample, slope), self._path, most, near)
+        self._solved = self._sample.looks - looks < most
         return self._path[-1].theta
 
 
@@ -218,17 +225,17 @@ def _of_few_data(account: _Account) -> Found:
     if not path[-1].is_finite:
         return account.found(path[-1], np.eye(dimension), Spectrum(np.eye(dimension)))
     objective = Objective(account.everything)
-    for k in range(_HESSIANS):
+    for hessians in itertools.count(1):
         looks = account.everything.looks
         path = descend(objective, path, account.passes_left, account.tolerance / 2)
-        stuck = k > 0 and account.everything.looks == looks
+        stuck = hessians > 1 and account.everything.looks == looks
         precision, cost = _hessian(account, path[-1])
         extra += cost
         found = account.found(path[-1], precision, Spectrum(precision, path[-1].prior_precision), extra)
-        if found.converged or stuck or account.passes_left == 0:
-            break
+        if found.converged or stuck or hessians == _HESSIANS or account.passes_left == 0:
+            return found
         objective = dataclasses.replace(objective, metric=precision)
-    return found
+    raise AssertionError
 
 
 def _hessian(account: _Account, at: Look) -> tuple[np.ndarray, int]:
