@@ -4,10 +4,10 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
+from ..result.paired import rule_of
 from ..result.run import Run
 from ..result.verdict import Verdict
 from .attempt import Attempt, Driven
@@ -27,11 +27,11 @@ def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -
     halvings = 0
     while True:
         tried, run = driven.attempt, driven.run
-        found = judge(run, accuracy, rule_of(run))
+        found = judge(run, accuracy, paired_rule(run))
         if planner.stop():
             return judged("interrupted", run, found, accuracy)
         reached = goal.accuracy is not None and found.error <= accuracy / 2
-        objections = tuple(name for name in found.objections if reached or name != "slope")
+        objections = found.objections
         if reached and not objections:
             return judged("reached", run, found, accuracy)
         ends = next_look(planner, driven)
@@ -40,7 +40,7 @@ def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -
             halvings += 1
             driven = planner.again(driven, found.bias, objections)
         elif over or (objections and goal.accuracy is not None):
-            return judged("biased" if found.objections else "budget", run, found, accuracy)
+            return judged("biased" if objections else "budget", run, found, accuracy)
         else:
             driven = tried.to(ends, planner.stop, planner.telling(f"error {found.error:.3f}"), save)
 
@@ -88,14 +88,9 @@ def judged(word: str, run: Run, found: Findings, accuracy: float) -> Run:
     return dataclasses.replace(run, settings=settings)
 
 
-def rule_of(run: Run) -> str | None:
-    """The rule of `Paired` that a run used, None if it used none."""
-    estimator: Any = run.settings["estimator"]
-    while isinstance(estimator, dict):
-        if estimator.get("component") == "Paired":
-            return estimator["rule"]
-        estimator = estimator.get("inner")
-    return None
+def paired_rule(run: Run) -> str | None:
+    """The rule of `Paired` that a run used, None if it took all data in every step."""
+    return rule_of(run.settings["estimator"]) if "tilt_second" in run.stats else None
 
 
 def errors(found: Findings) -> np.ndarray:

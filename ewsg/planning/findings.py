@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core import pytree
+from ..result.paired import predicted_sd_error
 from ..result.run import Run
-from ._bias import predicted_sd_error
 
 _MOST_REFUSED = 1e-4
 _FEWEST_REFUSALS = 5
@@ -61,12 +61,12 @@ def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
     slope, slope_error = _over_chains(stats["virial_slope"].mean(1))
     refused = float(stats["refused"].mean()) if "refused" in stats else 0.0
     bias = 0.0
-    if rule is not None and "tilt_lean" in stats:
-        means = {name: float(stats[name].mean()) for name in ("tilt_second", "tilt_lean", "tilt_fourth")}
+    if rule is not None:
+        means = {name: float(stats[name].mean()) for name in ("tilt_second", "tilt_lean", "tilt_squared_share")}
         bias = predicted_sd_error(
             second=means["tilt_second"],
             lean=means["tilt_lean"],
-            fourth=means["tilt_fourth"],
+            squared_share=means["tilt_squared_share"],
             noise_ratio=float(stats["noise_ratio"].mean()),
             rule=rule,
         )
@@ -77,11 +77,14 @@ def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
     steps = run.settings["num_steps"] - run.settings["discard"]
     if refused > _MOST_REFUSED and refused * steps * len(draws) >= _FEWEST_REFUSALS:
         objections.append("refused")
+    # A short run is judged by what is far off; a run that is long enough, by what its errors allow.
+    long_enough = error <= accuracy / 2
     largest = NormalDist().inv_cdf(1 - _FALSE_ALARMS / (2 * len(virial)))  # of d standard normal numbers
-    each = np.abs(virial - 1) > np.maximum(accuracy + 2 * virial_error, largest * virial_error)
+    allowed = accuracy + 2 * virial_error if long_enough else 2 * accuracy + 4 * virial_error
+    each = np.abs(virial - 1) > np.maximum(allowed, largest * virial_error)
     if each.any() or abs(overall - 1) > accuracy + 2 * overall_error:
         objections.append("virial")
-    if score > max(_SLOPE_LIMIT, largest) * enough:
+    if long_enough and score > max(_SLOPE_LIMIT, largest) * enough:
         objections.append("slope")
     if 2 * bias > accuracy:
         objections.append("tilts")

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from .. import _random
 from .._core.types import Key
 from ..estimators import AbstractEstimator
+from ..result.paired import predicted_sd_error
 from ..target.target import Target
-from ._bias import predicted_sd_error
 
 _FEWEST_DATA, _MOST_DATA = 64, 256
 _QUANTILE = 0.9
@@ -38,7 +38,7 @@ class Noise(NamedTuple):
         return predicted_sd_error(
             second=float(np.mean(tilt**2)),
             lean=float(np.mean(2 * share * tilt)),
-            fourth=float(np.mean((share * tilt) ** 2)),
+            squared_share=float(np.mean((share * tilt) ** 2)),
             noise_ratio=self.mean / (2 * rate),
             rule=rule,
         )

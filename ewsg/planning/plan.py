@@ -38,9 +38,7 @@ class Plan:
         self.pilot.save(path)
 
     def __str__(self) -> str:
-        numbers = {
-            name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, (value, _) in self.notes.items()
-        }
+        numbers = {name: _number(value) for name, (value, _) in self.notes.items()}
         left, middle = (max(map(len, texts)) for texts in (numbers, numbers.values()))
         rows = (f"  {name:<{left}}  {numbers[name]:<{middle}}  {why}" for name, (_, why) in self.notes.items())
         return "\n".join([f"Plan for every mean and sd to {self.accuracy:g} posterior sd", *rows])
@@ -66,7 +64,7 @@ def describe_plan(planner: Planner, driven: Driven) -> dict[str, tuple[Any, str]
         "noise": (float(noise.mean) if noise else 0.0, "of one datum's force, per coordinate, at 32 of those draws"),
         "data per step": (
             setting.batch or n,
-            "m = u h, with u data per unit of time from 2 · predicted bias ≤ accuracy",
+            "m = u h, u data per unit of time from 3 · predicted bias ≤ accuracy",
         ),
         "step size": (setting.step_size, "h = min(1/2, 0.05 u / noise), halved by every pilot that objects"),
         "friction": (rule.FRICTION, "the best for means and sds of N(0, I)"),
@@ -74,3 +72,7 @@ def describe_plan(planner: Planner, driven: Driven) -> dict[str, tuple[Any, str]
         "spent": (float(planner.spent + kept) / n, "passes over the data: search, noise, pilots"),
         "to come": (max(0.0, float(to_come - kept) / n), "passes over the data, all chains together, predicted"),
     }
+
+
+def _number(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -30,8 +30,8 @@ PILOT_TIME = 25.0
 _POINTS = 32
 MOST_HALVINGS = 6
 _LAPLACE_SPREAD = 0.7
-_WIDE = 1.3
-_MOST_REFUSED_AT_FIRST = 1e-3
+_MOST_REFUSED_AT_FIRST = 1e-2
+_ACCURACY_AT_FIRST = 0.25
 _MOST_HEAT_AT_FIRST = 0.3
 _SECOND_ORDER_SHARE = 0.5
 _PLANNING_SHARE = 0.3
@@ -118,14 +118,13 @@ class Planner:
         """The first attempt that its pilot accepts, in coordinates of the pilot before."""
         self.tick(0, "looking for the mode")
         ground = self._at_mode()
-        wide = np.where(np.arange(_POINTS) % 2, 1.0, _WIDE)[:, None]
-        points = self._rng.normal(size=(_POINTS, ground.dimension)) * wide
+        points = self._rng.normal(size=(_POINTS, ground.dimension))
         starts = _LAPLACE_SPREAD * self._rng.normal(size=(_PILOT_CHAINS, ground.dimension))
-        ground, choice = self._choose(ground, points)
+        ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST))
         draws = self._first_pilot(ground, choice, starts)
         ground, within = self._recentred(ground, draws)
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
-        ground, choice = self._choose(ground, points)
+        ground, choice = self._choose(ground, points, self.accuracy)
         chosen = self._rng.choice(len(within), self.goal.num_chains, replace=len(within) < self.goal.num_chains)
         return self._second_pilot(ground, choice, within[chosen])
 
@@ -148,27 +147,24 @@ class Planner:
         self.spent += ground.spent
         return ground
 
-    def _choose(self, ground: Ground, points: Float[np.ndarray, "p d"]) -> tuple[Ground, rule.Choice]:
+    def _choose(self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float) -> tuple[Ground, rule.Choice]:
         """The cheapest setting, and the ground with what it needs."""
         self.tick(0, "measuring the noise of minibatches")
         n, d = self.target.num_data, ground.dimension
         noise, drawn = measure(ground.within, ground.estimators[rule.FIRST], points, self.key())
         self.spent += rule.EVALUATIONS[rule.FIRST] * drawn
         self.noises = {rule.FIRST: noise}
-        choices = [rule.full(n, self.accuracy, budget=self._left())]
-        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, self.accuracy, budget=self._left())
+        choices = [rule.full(n, accuracy, budget=self._left())]
+        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=self._left())
         if first is not None:
             choices.append(first)
         best = min(choices, key=lambda choice: choice.price)
         prepare = 2 * d * n
-        affordable = hasattr(ground, "second_order_unprepared") and prepare < _SECOND_ORDER_SHARE * self._cost_to_come(
-            best
-        )
-        if affordable:
+        if prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best):
             noise, drawn = measure(ground.within, ground.second_order_unprepared(), points, self.key())
             self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
             self.noises[rule.SECOND] = noise
-            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, self.accuracy, prepare, self._left())
+            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, self._left())
             if second is not None and second.price < _SECOND_ORDER_SHARE * best.price:
                 before = ground.spent
                 ground = ground.with_second_order()
@@ -234,7 +230,7 @@ class Planner:
             tried = self._attempt(ground, setting, starts, self.collector)
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
             found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
-            objections = tuple(name for name in found.objections if name != "slope")
+            objections = found.objections
             self._enter("pilot", tried, driven.run, found.bias, objections, kept=not objections)
             self._check_stop()
             if not objections:

@@ -3,7 +3,7 @@ r"""The rule: how many data per step and how long a step, from the noise of the 
 In coordinates in which the posterior is nearly N(0, I), with friction γ = 1, only u = m/h costs anything, the number of
 data per unit of time:
 
-- tilts D = q/u of the pairs, q = r·(G_j − G_i), make the sd wrong by b(u) (`predicted_sd_error`): 2 b(u) ≤ accuracy;
+- tilts D = q/u of the pairs, q = r·(G_j − G_i), make the sd wrong by b(u) (`predicted_sd_error`): 3 b(u) ≤ accuracy;
 - the noise of a kick, ν = h s²/u, is at most 0.05 where the noise is large: h = min(½, 0.05 u/s²₉₀), m = u h ≥ 2;
 - error² · time = (2.5 g + 0.5/g) of a mean and an sd together, g = 1 + s²/2u being all the friction there is.
 
@@ -21,7 +21,7 @@ from .noise import Noise
 FRICTION = 1.0
 LARGEST_STEP = 0.5
 _KICK_NOISE = 0.05
-_SAFETY = 2.0
+_SAFETY = 3.0
 _FEWEST_DATA = 2
 _RATES = np.geomspace(1.0, 1e7, 141)
 FULL, FIRST, SECOND = "full", "first", "second"

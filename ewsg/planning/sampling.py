@@ -27,7 +27,7 @@ from ..target.target import Target
 from . import rule
 from .accuracy import looks, run_to_goal
 from .attempt import Attempt, Driven
-from .ground import PROBES, Ground
+from .ground import Ground
 from .plan import Plan, describe_plan
 from .planner import Goal, Planner
 
@@ -257,6 +257,3 @@ def _parts(plain: Any, prepared: Any) -> tuple[Any, dict[str, AbstractEstimator]
         return None, {}
     points = getattr(plain.inner, "points", None)
     return points, {_kind(plain): prepared}
-
-
-__all__ = ["DEFAULT_ACCURACY", "DEFAULT_CHAINS", "GOAL", "PROBES", "Plan", "continue_planned", "plan", "sample_planned"]

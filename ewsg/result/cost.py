@@ -16,8 +16,8 @@ class RunCost:
         data_passes: datum gradients per chain over n, preparation included: the paper's budget.
         seconds: time in the sampling loop.
         compile_seconds: time spent compiling it.
-        planning_gradients: the part of the datum gradients that a plan took (`ewsg.plan`), the pilots that were given up
-            included; in `data_passes` it is shared out among the chains.
+        planning_gradients: the part of the datum gradients that a plan took (`ewsg.plan`), given-up pilots included;
+            in `data_passes` it is shared out among the chains.
         diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
             the method's own.
     """
