@@ -1,16 +1,20 @@
 """The curvature of a potential: its Hessian, and the spectrum of a precision matrix."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from .._core import pytree
 from .._core.types import Position
 from .target import Target
 
 _CURVATURE_BYTES = 256 * 2**20
 _SMALLEST_EIGENVALUE = 1e-6
+_INVARIANT = 1e-6
 
 
 @jax.jit
@@ -32,6 +36,35 @@ def curvature(target: Target, position: Position) -> Float[Array, "d d"]:
     together = max(1, min(flat.size, _CURVATURE_BYTES // rows))
     hessian = -jax.lax.map(column, jnp.eye(flat.size, dtype=flat.dtype), batch_size=together)
     return (hessian + hessian.T) / 2
+
+
+@jax.jit
+def hessian_product(target: Target, position: Position, direction: Position) -> Position:
+    """∇²V(θ) v over all data. Costs 2 n datum gradients."""
+    return pytree.scaled(-1, jax.jvp(target.full_force, (position,), (direction,))[1])
+
+
+def lanczos(
+    product: Callable[[Float[np.ndarray, " d"]], Float[np.ndarray, " d"]], start: Float[np.ndarray, " d"], steps: int
+) -> Float[np.ndarray, " k"]:
+    """Ritz values of a symmetric matrix, given by its products with vectors; the extreme ones are right first.
+
+    References:
+        G. Golub and C. Van Loan, Matrix Computations, 4th edition (2013), section 10.1.
+    """
+    basis = [start / np.linalg.norm(start)]
+    images = []
+    for _ in range(steps):
+        images.append(product(basis[-1]))
+        rest = images[-1]
+        for _twice in range(2):
+            rest = rest - np.stack(basis).T @ (np.stack(basis) @ rest)
+        size = float(np.linalg.norm(rest))
+        if not size > _INVARIANT * np.linalg.norm(images[-1]):
+            break
+        basis.append(rest / size)
+    within = np.stack(basis[: len(images)]) @ np.stack(images).T
+    return np.linalg.eigvalsh((within + within.T) / 2) if np.all(np.isfinite(within)) else np.zeros(0)
 
 
 class Spectrum:

@@ -163,8 +163,8 @@ def _from_subsamples(target: Target, init: Position, max_passes: int, tolerance:
         precision=found.precision,
         distance=found.distance,
         force=force,
-        num_negative=found.spectrum.num_negative,
-        num_flat=found.spectrum.num_flat,
+        num_negative=found.num_negative,
+        num_flat=found.num_flat,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core.types import Position
-from .curvature import Spectrum, curvature
+from .curvature import Spectrum, curvature, hessian_product, lanczos
 from .looks import Look, Sample
 from .quasi_newton import Objective, descend, is_lower
 from .target import Target
@@ -24,6 +24,8 @@ _POOR = 0.25
 _IDLE_ROUNDS = 4
 _PROGRESS = 0.9
 _HESSIAN_SIZE, _HESSIANS = 2000, 4
+_LANCZOS_SIZE, _LANCZOS_PER_PARAMETER, _LANCZOS_STEPS = 500, 10, 6
+_NEGATIVE = 0.1
 _ONE_COORDINATE, _LOOSE = 2.5, 0.01
 
 
@@ -33,10 +35,11 @@ class Found(NamedTuple):
     position: Position
     look: Look
     precision: Float[np.ndarray, "d d"]
-    spectrum: Spectrum
     distance: float
     converged: bool
     cost: int
+    num_negative: int
+    num_flat: int
 
 
 def search(target: Target, start: Position, max_passes: int, tolerance: float, seed: int) -> Found:
@@ -82,8 +85,17 @@ class _Account:
         distance, farthest = _distances(look, precision, spectrum)
         near = distance <= self.tolerance and farthest <= _ONE_COORDINATE * self.tolerance
         position = self.everything.position(look.theta)
-        converged = near and not spectrum.num_negative
-        return Found(position, look, precision, spectrum, distance, converged, self.cost + extra_cost)
+        converged = near and not spectrum.num_negative and spectrum.num_flat < self.dimension
+        return Found(
+            position,
+            look,
+            precision,
+            distance,
+            converged,
+            self.cost + extra_cost,
+            spectrum.num_negative,
+            spectrum.num_flat,
+        )
 
 
 def _distances(look: Look, precision: np.ndarray, spectrum: Spectrum) -> tuple[float, float]:
@@ -102,6 +114,8 @@ def _of_tall_data(account: _Account) -> Found:
     theta, root = _from_subsamples(account)
     everything = Objective(account.everything)
     here = account.everything.look(theta, root)
+    if not here.is_finite and account.passes_left:
+        here = account.everything.look(account.init, root)
     if not here.is_finite:
         return account.found(here, np.eye(account.dimension), Spectrum(np.eye(account.dimension)))
     surrogate = None if root is None else _Surrogate(account)
@@ -113,19 +127,48 @@ def _of_tall_data(account: _Account) -> Found:
         idle = 0 if found.distance < _PROGRESS * best else idle + 1
         best = min(best, found.distance)
         if found.converged or idle == _IDLE_ROUNDS or account.passes_left == 0:
-            return found
+            return _without_saddle(account, found)
+        if surrogate is not None:
+            surrogate.judge(found.distance)
         if surrogate is None or surrogate.size > account.num_data // 2:
-            most = account.passes_left
+            most = min(account.passes_left, _LATER_LOOKS)
             here = descend(everything, [here], most, account.tolerance / 2)[-1]
             continue
         if account.looks_left(surrogate.size) < _FEWEST_LOOKS:
-            return found
+            return _without_saddle(account, found)
         theta = surrogate.mode(here, found.distance)
         there = account.everything.look(theta, spectrum.root)
         if there.is_finite and is_lower(everything, here, there, spectrum):
             here = there
         else:
             surrogate.enlarge()
+
+
+def _without_saddle(account: _Account, found: Found) -> Found:
+    """The same, with the negative eigenvalues of the Hessian, which the Fisher information cannot have.
+
+    Those of Rᵀ∇²V R, with R Rᵀ the inverse of the precision, by a few steps of Lanczos' method over a subsample: at
+    least as many as it finds are there.
+    """
+    spectrum, dimension = Spectrum(found.precision), account.dimension
+    size = min(account.num_data, max(_LANCZOS_SIZE, _LANCZOS_PER_PARAMETER * dimension))
+    indices = np.sort(account.random.choice(account.num_data, size, replace=False))
+    sample = Sample(account.target, account.start, indices)
+    root, scale, prior = spectrum.root, account.num_data / size, found.look.prior_precision
+
+    def product(z: np.ndarray) -> np.ndarray:
+        direction = sample.position(root @ z)
+        along = sample.theta(hessian_product(sample.target, found.position, direction))
+        return root.T @ (scale * (along - prior @ (root @ z)) + prior @ (root @ z))
+
+    steps = min(dimension, _LANCZOS_STEPS)
+    eigenvalues = lanczos(product, account.random.normal(size=dimension), steps)
+    negative = int(np.sum(eigenvalues < -_NEGATIVE))
+    return found._replace(
+        num_negative=max(found.num_negative, negative),
+        converged=found.converged and not negative,
+        cost=found.cost + 2 * steps * size,
+    )
 
 
 def _fisher(look: Look, num_data: int) -> Float[np.ndarray, "d d"]:
@@ -150,6 +193,9 @@ def _from_subsamples(account: _Account) -> tuple[np.ndarray, np.ndarray | None]:
         if first is None:
             break
         objective = Objective(sample)
+        if objective.spectrum(first).num_flat:  # far away, where few data outweigh all others
+            start = dataclasses.replace(objective, diagonal=True)
+            first = descend(start, [first], min(most, account.looks_left(size)), _LEVEL_NEAR)[-1]
         last = descend(objective, [first], min(most, account.looks_left(size)), _LEVEL_NEAR)[-1]
         theta, root = last.theta, objective.spectrum(last).root
         size *= _GROWTH
@@ -175,6 +221,12 @@ class _Surrogate:
         self._path: list[Look] = []
         self._before, self._solved = np.inf, False
 
+    def judge(self, distance: float) -> None:
+        """Forget a sample whose mode, though found, has not brought that of all data much nearer."""
+        if self._sample is not None and self._solved and distance > _POOR * self._before:
+            self.enlarge()
+        self._before = distance
+
     def enlarge(self) -> None:
         """Forget the sample; the next one is twice as large."""
         self._sample = None
@@ -182,9 +234,6 @@ class _Surrogate:
 
     def mode(self, here: Look, distance: float) -> np.ndarray:
         """θ where the surrogate around `here` is least."""
-        if self._sample is not None and self._solved and distance > _POOR * self._before:
-            self.enlarge()
-        self._before = distance
         if self._sample is None:
             scores = np.ones(self._account.num_data) if here.scores is None else here.scores
             indices, weights = draw(self._account.random, scores, self.size)
@@ -232,10 +281,26 @@ def _of_few_data(account: _Account) -> Found:
         precision, cost = _hessian(account, path[-1])
         extra += cost
         found = account.found(path[-1], precision, Spectrum(precision, path[-1].prior_precision), extra)
+        if found.converged and account.passes_left:
+            rises = _rises_beyond(objective, found)
+            return found._replace(converged=rises, cost=account.cost + extra)
         if found.converged or stuck or hessians == _HESSIANS or account.passes_left == 0:
             return found
         objective = dataclasses.replace(objective, metric=precision)
     raise AssertionError
+
+
+def _rises_beyond(objective: Objective, found: Found) -> bool:
+    """Whether V rises one standard deviation beyond the mode, in the direction of the last step to it.
+
+    Under a flat prior, and classes that can be separated, V falls for ever while its decrement goes to 0.
+    """
+    spectrum, force = Spectrum(found.precision), found.look.force + found.look.prior_force
+    length = spectrum.length(force)
+    if length == 0:
+        return True
+    beyond = objective.sample.look(found.look.theta + spectrum.solve(force) / length)
+    return not objective.value(beyond) <= objective.value(found.look)
 
 
 def _hessian(account: _Account, at: Look) -> tuple[np.ndarray, int]:
