@@ -96,7 +96,7 @@ class Spectrum:
 
     def distance(self, gradient: Float[np.ndarray, " d"]) -> float:
         """√(gᵀ H⁻¹ g / d), d without the flat directions: the step to the mode in standard deviations, rms."""
-        return self.length(gradient) / np.sqrt(max(1, gradient.size - self.num_flat))
+        return self.length(gradient) / float(np.sqrt(max(1, gradient.size - self.num_flat)))
 
     @property
     def root(self) -> Float[np.ndarray, "d d"]:

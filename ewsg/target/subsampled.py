@@ -85,7 +85,7 @@ class _Account:
         distance, farthest = _distances(look, precision, spectrum)
         near = distance <= self.tolerance and farthest <= _ONE_COORDINATE * self.tolerance
         position = self.everything.position(look.theta)
-        converged = near and not spectrum.num_negative and spectrum.num_flat < self.dimension
+        converged = bool(near and not spectrum.num_negative and spectrum.num_flat < self.dimension)
         return Found(
             position,
             look,
