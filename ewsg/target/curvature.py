@@ -52,8 +52,9 @@ def lanczos(
     References:
         G. Golub and C. Van Loan, Matrix Computations, 4th edition (2013), section 10.1.
     """
-    basis = [start / np.linalg.norm(start)]
-    images = []
+    if steps == 0:
+        return np.zeros(0)
+    basis, images = [start / np.linalg.norm(start)], []
     for _ in range(steps):
         images.append(product(basis[-1]))
         rest = images[-1]
@@ -81,7 +82,8 @@ class Spectrum:
         largest = float(np.max(np.abs(self.eigenvalues))) or 1.0
         floor = _SMALLEST_EIGENVALUE * largest
         self.num_negative = int(np.sum(self.eigenvalues < -floor))
-        self.num_flat = int(np.sum(np.abs(self.eigenvalues) <= floor))
+        self._flat = np.abs(self.eigenvalues) <= floor
+        self.num_flat = int(np.sum(self._flat))
         if least is not None:
             floor = max(floor, float(np.linalg.eigvalsh(least / self.scale / self.scale[:, None])[0]))
         self._bounded = np.maximum(np.abs(self.eigenvalues), floor)
@@ -99,6 +101,6 @@ class Spectrum:
         return self.length(gradient) / float(np.sqrt(max(1, gradient.size - self.num_flat)))
 
     @property
-    def root(self) -> Float[np.ndarray, "d d"]:
-        """R with R Rᵀ = H⁻¹."""
-        return self.vectors / self.scale[:, None] / np.sqrt(self._bounded)
+    def root(self) -> Float[np.ndarray, "d k"]:
+        """R with R Rᵀ = H⁻¹ in the k directions that are not flat."""
+        return (self.vectors / self.scale[:, None] / np.sqrt(self._bounded))[:, ~self._flat]

@@ -93,7 +93,7 @@ class Sample:
         """θ in the structure and dtypes of the parameters."""
         return self.unravel(jnp.asarray(theta, self.dtype))
 
-    def look(self, theta: Float[np.ndarray, " d"], root: Float[np.ndarray, "d d"] | None = None) -> Look:
+    def look(self, theta: Float[np.ndarray, " d"], root: Float[np.ndarray, "d k"] | None = None) -> Look:
         """The log density and its derivatives at θ; and the scores ‖Rᵀ∇ℓ_i‖, if there is a root R."""
         self.looks += 1
         with np.errstate(over="ignore"):  # infinite then, and the look not finite
@@ -118,7 +118,7 @@ def _likelihood(
     weights: Float[Array, " n"] | None,
     position: Position,
     usual: Scalar,
-    root: Float[Array, "d d"] | None,
+    root: Float[Array, "d k"] | None,
 ) -> tuple[Array, Array, Array, Array | None]:
     """Σ w_i (ℓ_i − usual), Σ w_i ∇ℓ_i, Σ w_i ∇ℓ_i ∇ℓ_iᵀ, and ‖Rᵀ∇ℓ_i‖ of every datum.
 

@@ -7,7 +7,7 @@ import pytest
 
 import ewsg
 from ewsg.errors import InputError
-from ewsg.target import looks, subsampled
+from ewsg.target import looks, subsampled, surrogate
 from ewsg.target.curvature import Spectrum, curvature, lanczos
 
 N, D = 20_000, 5
@@ -206,7 +206,7 @@ def test_draw_is_unbiased_and_takes_the_certain():
     scores[3] = 1e4
     random, values, sums = np.random.default_rng(0), np.arange(40.0), []
     for _ in range(4000):
-        indices, weights = subsampled.draw(random, scores, 10)
+        indices, weights = surrogate.draw(random, scores, 10)
         assert len(set(indices)) == 10
         assert weights[list(indices).index(3)] == 1
         sums.append(weights @ values[indices])
