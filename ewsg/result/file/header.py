@@ -9,7 +9,7 @@ from ..._core.component import describe
 from ..._engine import state
 from ...errors import FileFormatError
 from ..cost import RunCost
-from ..paired import COMPANIONS
+from ..paired import are_whole
 from .archive import DTYPES, check_promises, promise
 from .trees import Form, StoredTree, count_leaves
 
@@ -25,7 +25,6 @@ _ADDED_COSTS = {"planning_gradients"}
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
 _RESUMED = ("num_chains", "num_steps", "discard", "thin", "rng")
 _TOGETHER = {
-    **COMPANIONS,
     "kinetic_temperature": ("noise_ratio",),
     "configurational_temperature": ("noise_ratio",),
 }
@@ -182,5 +181,6 @@ def _check_stats(structure: Any, promises: list[dict[str, Any]]) -> None:
     _require(all(child == "leaf" for _, child in structure["dict"]), "stats")
     _require(all(len(entry["shape"]) in (2, 3) for entry in promises), "stats")
     _require(all(DTYPES[entry["dtype"]].kind not in "c" for entry in promises), "stats")
+    _require(are_whole(names), "stats")
     for name in names:
         _require(all(other in names for other in _TOGETHER.get(name, ())), "stats")
