@@ -26,7 +26,6 @@ def are_whole(names: Iterable[str]) -> bool:
     return "tilt_second" not in found or (found >= _ALWAYS and any(found >= own for own in _OWN))
 
 
-
 def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]:
     """The means of a run's stats, with what `Paired` recorded of its tilts replaced by the error that it predicts.
 

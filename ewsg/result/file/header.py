@@ -10,6 +10,7 @@ from ..._engine import state
 from ...errors import FileFormatError
 from ..cost import RunCost
 from ..paired import are_whole
+from ..verdict import Verdict
 from .archive import DTYPES, check_promises, promise
 from .trees import Form, StoredTree, count_leaves
 
@@ -136,6 +137,8 @@ def _check_settings(settings: Any) -> None:
         _require(type(value) is int and least <= value < 2**63, name)
     _require(type(settings.get("interrupted", False)) is bool, "interruption")
     _require(not settings.get("interrupted") or "num_steps" in settings, "number of steps")
+    if settings.get("verdict") is not None:
+        Verdict.of(settings["verdict"])
     for name in ("likely_cause", "rng"):
         _require(isinstance(settings.get(name, ""), str), name)
 
