@@ -1,5 +1,6 @@
 """How far the posterior sd of a run with `Paired` may be off, from the diagnostics that it leaves."""
 
+from collections.abc import Iterable
 from typing import Any
 
 _SD_ERROR_LIMIT = 0.05
@@ -14,8 +15,15 @@ _SEQUENTIAL = 0.5
 """What `sequential` errs by, where `weight` errs by 1."""
 KINETIC_TOLERANCE = 0.25
 """Paired selection heats the momentum several times as much as the position: only this relative deviation counts."""
-COMPANIONS = {"tilt_second": ("tilt_lean", "tilt_squared_share", "clipped", "noise_ratio")}
-"""Stats that a run has only together."""
+_ALWAYS = {"tilt_second", "clipped", "noise_ratio"}
+_OWN = ({"tilt_lean", "tilt_squared_share"}, {"tilt_fourth"})
+"""Of this version; of 0.1.0."""
+
+
+def are_whole(names: Iterable[str]) -> bool:
+    """Whether the stats of a run with `Paired` are all there, of this version or of 0.1.0."""
+    found = set(names)
+    return "tilt_second" not in found or (found >= _ALWAYS and any(found >= own for own in _OWN))
 
 
 def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]:
@@ -28,6 +36,10 @@ def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]
     shown = {name: value for name, value in means.items() if not name.startswith("tilt_")}
     if not means.get("tilt_second"):
         return shown
+    if "tilt_lean" in means:
+        shown["friction_lost"] = friction_lost(means["tilt_second"], means["tilt_lean"])
+    else:  # a file of version 0.1.0, which predicted as if no pair were cut
+        means = means | {"tilt_lean": means["tilt_second"], "tilt_squared_share": means["tilt_fourth"] / 4}
     moments = {argument: means[name] for name, argument in _MOMENTS.items()}
     return shown | {"predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator))}
 
