@@ -146,8 +146,8 @@ class Planner:
         if found.num_negative:
             raise NoPlan(
                 f"the density curves upwards in {found.num_negative} direction(s) where the search for the mode ended: "
-                "a saddle, or one of many modes, as networks have: start elsewhere (init=), or give an estimator and an "
-                "integrator (docs/networks.md)"
+                "a saddle, or one of many modes, as networks have: start elsewhere (init=), or give an estimator and "
+                "an integrator (docs/networks.md)"
             )
         if found.distance is None or not found.distance < 1:
             raise NoPlan(
