@@ -120,11 +120,11 @@ class Planner:
         ground = self._at_mode()
         points = self._rng.normal(size=(_POINTS, ground.dimension))
         starts = _LAPLACE_SPREAD * self._rng.normal(size=(_PILOT_CHAINS, ground.dimension))
-        ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST))
+        ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST), None)
         draws = self._first_pilot(ground, choice, starts)
         ground, within = self._recentred(ground, draws)
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
-        ground, choice = self._choose(ground, points, self.accuracy)
+        ground, choice = self._choose(ground, points, self.accuracy, self._left())
         chosen = self._rng.choice(len(within), self.goal.num_chains, replace=len(within) < self.goal.num_chains)
         return self._second_pilot(ground, choice, within[chosen])
 
@@ -147,24 +147,26 @@ class Planner:
         self.spent += ground.spent
         return ground
 
-    def _choose(self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float) -> tuple[Ground, rule.Choice]:
-        """The cheapest setting, and the ground with what it needs."""
+    def _choose(
+        self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float, budget: float | None
+    ) -> tuple[Ground, rule.Choice]:
+        """The cheapest setting, or the one with the least error for a budget; and the ground with what it needs."""
         self.tick(0, "measuring the noise of minibatches")
         n, d = self.target.num_data, ground.dimension
         noise, drawn = measure(ground.within, ground.estimators[rule.FIRST], points, self.key())
         self.spent += rule.EVALUATIONS[rule.FIRST] * drawn
         self.noises = {rule.FIRST: noise}
-        choices = [rule.full(n, accuracy, budget=self._left())]
-        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=self._left())
+        choices = [rule.full(n, accuracy, budget=budget)]
+        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=budget)
         if first is not None:
             choices.append(first)
         best = min(choices, key=lambda choice: choice.price)
-        prepare = 2 * d * n
-        if prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best):
+        prepare = self._share(2 * d * n)
+        if prepare < _SECOND_ORDER_SHARE * (best.price if budget is None else budget):
             noise, drawn = measure(ground.within, ground.second_order_unprepared(), points, self.key())
             self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
             self.noises[rule.SECOND] = noise
-            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, self._left())
+            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, budget)
             if second is not None and second.price < _SECOND_ORDER_SHARE * best.price:
                 before = ground.spent
                 ground = ground.with_second_order()
@@ -181,14 +183,11 @@ class Planner:
         """The budget for which the error is to be least; None where an accuracy is the goal."""
         if self.goal.accuracy is not None or self.goal.budget is None:
             return None
-        left = max(self.goal.budget - self.spent, 1.0)
-        return left if self.goal.pooled else left / self.goal.num_chains / 2
+        return self._share(max(self.goal.budget - self.spent, 1.0))
 
-    def _cost_to_come(self, choice: rule.Choice) -> float:
-        """Datum gradients of the run."""
-        if self.goal.accuracy is None and self.goal.budget is not None:
-            return self.goal.budget - self.spent
-        return choice.price
+    def _share(self, gradients: float) -> float:
+        """What counts for an error: all of it, or for the error of one chain the second half of its share."""
+        return gradients if self.goal.pooled else gradients / self.goal.num_chains / 2
 
     def _first_pilot(
         self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]
