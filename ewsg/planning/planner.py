@@ -21,7 +21,7 @@ from ..target.mode import Mode, find_mode
 from ..target.target import Target
 from . import rule
 from .attempt import Attempt, Driven, attempt
-from .findings import judge
+from .findings import Findings, judge
 from .ground import PROBES, Ground, lay, unraveller
 from .noise import Noise, measure
 
@@ -30,9 +30,9 @@ PILOT_TIME = 25.0
 _POINTS = 32
 MOST_HALVINGS = 6
 _LAPLACE_SPREAD = 0.7
-_MOST_REFUSED_AT_FIRST = 1e-2
+_MOST_REFUSED_AT_FIRST = 1e-3
 _ACCURACY_AT_FIRST = 0.25
-_MOST_HEAT_AT_FIRST = 0.3
+_MOST_HEAT_AT_FIRST = 0.2
 _SECOND_ORDER_SHARE = 0.5
 _PLANNING_SHARE = 0.3
 
@@ -125,8 +125,9 @@ class Planner:
         ground, within = self._recentred(ground, draws)
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
         ground, choice = self._choose(ground, points, self.accuracy, self._left())
-        chosen = self._rng.choice(len(within), self.goal.num_chains, replace=len(within) < self.goal.num_chains)
-        return self._second_pilot(ground, choice, within[chosen])
+        chains = min(self.goal.num_chains, _PILOT_CHAINS)
+        driven = self._second_pilot(ground, choice, within[self._rng.choice(len(within), chains, replace=False)])
+        return driven if chains == self.goal.num_chains else self._more_chains(driven)
 
     def _at_mode(self) -> Ground:
         self.mode = found = find_mode(self.target, self.init, method="subsamples", seed=int(self._rng.integers(2**31)))
@@ -198,8 +199,7 @@ class Planner:
             tried = self._attempt(ground, setting, starts, Draws())
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
             run = driven.run
-            heat = run.stats["virial"].mean((1, 2)).astype(np.float64)
-            hot = heat.mean() - 1 - 2 * heat.std(ddof=1) / np.sqrt(len(heat)) > _MOST_HEAT_AT_FIRST
+            hot = float(np.mean(run.stats["virial"], dtype=np.float64)) - 1 > _MOST_HEAT_AT_FIRST
             refused = float(run.stats["refused"].mean()) > _MOST_REFUSED_AT_FIRST
             objections = tuple(name for name, holds in (("refused", refused), ("virial", hot)) if holds)
             self._enter("first pilot", tried, run, choice.bias, objections)
@@ -224,18 +224,44 @@ class Planner:
         return ground, within
 
     def _second_pilot(self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]) -> Driven:
+        """The first attempt that nothing speaks against, or for which trying is no longer paid by the budget."""
         setting, self.ground = choice.setting, ground
         for _ in range(MOST_HALVINGS):
             tried = self._attempt(ground, setting, starts, self.collector)
+            last = not self._affords(tried, len(starts))
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
             found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
-            objections = found.objections
-            self._enter("pilot", tried, driven.run, found.bias, objections, kept=not objections)
+            objections = self._objections(found, choice)
+            taken = last or not objections
+            self._enter("pilot", tried, driven.run, found.bias, objections, kept=taken)
             self._check_stop()
-            if not objections:
+            if taken:
                 return driven
             setting = self._cheaper(setting.halved())
         raise NoPlan("no step size was small enough for the pilot: the posterior is too far from a Gaussian")
+
+    def _affords(self, tried: Attempt, chains: int) -> bool:
+        """Whether planning stays within its share of the budget if this pilot is given up."""
+        if self.goal.budget is None:
+            return True
+        cost = chains * tried.steps(PILOT_TIME) * tried.setting.per_step(self.target.num_data)
+        return self.spent + cost <= _PLANNING_SHARE * self.goal.budget
+
+    def _objections(self, found: Findings, choice: rule.Choice) -> tuple[str, ...]:
+        """What speaks against a pilot. The error for a budget is an average over coordinates: so is that of virials."""
+        if self._left() is None:
+            return found.objections
+        wrong = np.mean(np.maximum((found.virial - 1) ** 2 - found.virial_error**2, 0)) / 4
+        return tuple(name for name in found.objections if name != "virial" or wrong > choice.price)
+
+    def _more_chains(self, driven: Driven) -> Driven:
+        """As many chains as are wanted, from where those of the pilot are; the pilot's draws are given up."""
+        assert self.ground is not None
+        z = _positions(driven)
+        self.spent += driven.run.cost.datum_gradients - driven.run.cost.planning_gradients
+        starts = z[np.arange(self.goal.num_chains) % len(z)]
+        tried = self._attempt(self.ground, driven.attempt.setting, starts, self.collector)
+        return tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("run"), lambda run: None)
 
     def _pilot_accuracy(self, choice: rule.Choice) -> float:
         if self._left() is None:
@@ -255,8 +281,8 @@ class Planner:
         assert self.ground is not None
         tried = driven.attempt
         self._enter("run", tried, driven.run, bias, objections)
-        z = np.asarray(tried.chains.checkpoint.carry.chains.state.phase.position, np.float64)
-        tried = self._attempt(self.ground, self._cheaper(tried.setting.halved()), z, self.collector)
+        setting = self._cheaper(tried.setting.halved())
+        tried = self._attempt(self.ground, setting, _positions(driven), self.collector)
         return tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("run"), lambda run: None)
 
     # ------------------------------------------------------------------ parts
@@ -284,6 +310,11 @@ class Planner:
     def _check_stop(self) -> None:
         if self.stop():
             raise KeyboardInterrupt
+
+
+def _positions(driven: Driven) -> Float[np.ndarray, "c d"]:
+    """Where the chains are, in coordinates z."""
+    return np.asarray(driven.attempt.chains.checkpoint.carry.chains.state.phase.position, np.float64)
 
 
 def _root(precision: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
