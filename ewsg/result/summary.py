@@ -26,6 +26,7 @@ class Summary:
         warnings: sentences; empty when all is well. Those on mixing judge all parameters, not only those of the table.
         hidden: how many parameters the table leaves out.
         extreme: the largest R-hat of all parameters, and where it is.
+        verdict: on a planned run, `run.verdict` in words.
     """
 
     parameters: dict[str, np.ndarray]
@@ -34,6 +35,7 @@ class Summary:
     hidden: int
     title: str
     extreme: str = ""
+    verdict: str = ""
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -58,6 +60,8 @@ class Summary:
             console.print(self.extreme, soft_wrap=True)
         numbers = (f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items())
         console.print(", ".join(numbers), soft_wrap=True)
+        if self.verdict:
+            console.print(self.verdict, soft_wrap=True)
         for sentence in self.warnings:
             console.print(f"! {sentence}", soft_wrap=True)
         return console.export_text().rstrip()
@@ -72,7 +76,9 @@ def summarize(run: "Run") -> Summary:
     diagnostics = _diagnostics(run)
     found = estimates(run)
     hidden = found.total - len(found.table["parameter"]) if found.table else 0
-    return Summary(found.table, diagnostics, advice(run, diagnostics, found), hidden, repr(run), _extreme(found))
+    verdict = "" if run.verdict is None else str(run.verdict)
+    warnings = advice(run, diagnostics, found)
+    return Summary(found.table, diagnostics, warnings, hidden, repr(run), _extreme(found), verdict)
 
 
 def _num_kept(run: "Run") -> int | None:
