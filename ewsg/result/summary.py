@@ -26,6 +26,7 @@ class Summary:
         warnings: sentences; empty when all is well. Those on mixing judge all parameters, not only those of the table.
         hidden: how many parameters the table leaves out.
         extreme: the largest R-hat of all parameters, and where it is.
+        verdict: of a planned run, in words (`run.verdict`); it is among the warnings if the accuracy was not reached.
     """
 
     parameters: dict[str, np.ndarray]
@@ -34,6 +35,7 @@ class Summary:
     hidden: int
     title: str
     extreme: str = ""
+    verdict: str = ""
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -50,6 +52,8 @@ class Summary:
             width=110, record=True, file=io.StringIO(), highlight=False, markup=False, emoji=False, force_jupyter=False
         )
         console.print(self.title, soft_wrap=True)
+        if self.verdict:
+            console.print(f"{'! ' if self.verdict in self.warnings else ''}{self.verdict}", soft_wrap=True)
         if columns:
             console.print(table)
         if self.hidden:
@@ -59,7 +63,8 @@ class Summary:
         numbers = (f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items())
         console.print(", ".join(numbers), soft_wrap=True)
         for sentence in self.warnings:
-            console.print(f"! {sentence}", soft_wrap=True)
+            if sentence != self.verdict:
+                console.print(f"! {sentence}", soft_wrap=True)
         return console.export_text().rstrip()
 
     __repr__ = __str__
@@ -72,7 +77,9 @@ def summarize(run: "Run") -> Summary:
     diagnostics = _diagnostics(run)
     found = estimates(run)
     hidden = found.total - len(found.table["parameter"]) if found.table else 0
-    return Summary(found.table, diagnostics, advice(run, diagnostics, found), hidden, repr(run), _extreme(found))
+    verdict = "" if run.verdict is None else str(run.verdict)
+    warnings = advice(run, diagnostics, found)
+    return Summary(found.table, diagnostics, warnings, hidden, repr(run), _extreme(found), verdict)
 
 
 def _num_kept(run: "Run") -> int | None:
