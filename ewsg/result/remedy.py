@@ -14,7 +14,7 @@ def smaller_step(settings: dict[str, Any], times: float) -> str:
         times: how many times too large the error is.
     """
     step_size = (settings.get("integrator") or {}).get("step_size")
-    if type(step_size) in (int, float):
+    if isinstance(step_size, int | float):
         step = f"take step_size={_digits(step_size / times)}"
     else:
         step = f"divide the step size by {_digits(times)}"

@@ -1,5 +1,7 @@
 """Single parameters at a wrong temperature, and temperatures that change: draws of Gaussians, with exact forces."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ SETTINGS = {
 }
 
 
-def made_up(z, temperature=1.0, scales=1.0, center=0.0, **settings):
+def made_up(z, temperature=1.0, scales: Any = 1.0, center: Any = 0.0, **settings):
     """The run of draws θ = scales · z, (chain, draw, d), of the target N(0, T scales²), with its diagnostics."""
     force = -z / scales
     away = scales * z - center
