@@ -61,8 +61,8 @@ def no_draws(run: "Run") -> str:
 
 
 def _steps(run: "Run") -> str:
-    planned = run.settings.get("planned_steps")
-    return f"{run.settings['num_steps']}{f' of {planned}' if planned else ''} steps"
+    done, planned = run.settings["num_steps"], run.settings.get("planned_steps", 0)
+    return f"{done}{f' of {planned}' if planned > done else ''} steps"
 
 
 def _interruption(run: "Run") -> list[str]:
