@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .. import _random
 from .._core import pytree
@@ -38,16 +38,26 @@ _STEPS_PER_BLOCK = 32
 MOST_VIRIALS = 512
 
 
-@jax.jit
-def start(sampler: AbstractSampler, collector: AbstractCollector, key: Key, positions: Position) -> tuple[Carry, Keys]:
-    """All chains at their starting points, stacked along a leading axis, and the keys that the root key gives them."""
+@functools.partial(jax.jit, static_argnames="vectors")
+def start(
+    sampler: AbstractSampler, collector: AbstractCollector, key: Key, positions: Position, vectors: bool = True
+) -> tuple[Carry, Keys]:
+    """All chains at their starting points, stacked along a leading axis, and the keys that the root key gives them.
+
+    Args:
+        sampler: the transition.
+        collector: what is kept of each draw.
+        key: the root key.
+        positions: the starting points.
+        vectors: whether diagnostics may have one number per parameter, as those of version 0.1.0 have not.
+    """
     keys = chain_keys(key, jax.tree.leaves(positions)[0].shape[0])
 
     def chain(key: Key, position: Position) -> Chain:
         state = sampler.init(key, position)
-        vectors = _keeps_all(collector, position)
+        each = vectors and _keeps_all(collector, position)
         stats = jax.eval_shape(
-            lambda k, s: _step_stats(*sampler.step(k, s), position, sampler.temperature, vectors), key, state
+            lambda k, s: _step_stats(*sampler.step(k, s), position, sampler.temperature, each), key, state
         )
         dtype = jax.tree.leaves(position)[0].dtype
         return Chain(
@@ -205,6 +215,12 @@ def _flush(chain: Chain) -> Chain:
     return chain._replace(window=chain.window.add(chain.recent), recent=pytree.zeros_like(chain.recent))
 
 
+def vector_bytes(collector: AbstractCollector, position: Position) -> int:
+    """The size of the diagnostics of a draw that have one number per parameter."""
+    wide = pytree.wide_dtype(position)
+    return 2 * pytree.size(position) * wide.itemsize if _keeps_all(collector, position) else 0
+
+
 def _keeps_all(collector: AbstractCollector, position: Position) -> bool:
     """Whether a draw keeps as many numbers as there are parameters, and these are few: then so do its diagnostics."""
     dimension = pytree.size(position)
@@ -239,13 +255,19 @@ def _step_stats(
         virial = -pytree.dot(displacement, force)
         stats["configurational_temperature"] = virial / dimension
         if vectors:
-            away = ravel_pytree(displacement)[0]
-            stats["virial"] = -away * ravel_pytree(force)[0]
-            stats["virial_slope"] = away * ((dimension + 1) * temperature - virial)
+            away, pull = _flat(displacement), _flat(force)
+            terms = away * pull
+            excess = (dimension + 1) * pytree.as_dtype(temperature, terms.dtype) + jnp.sum(terms)
+            stats["virial"], stats["virial_slope"] = -terms, away * excess
     momentum = state.phase.momentum
     if momentum is not None:
         stats["kinetic_temperature"] = pytree.dot(momentum, momentum) / dimension
     return stats | dict(info.estimate.stats)
+
+
+def _flat(tree: Position) -> Float[Array, " d"]:
+    """All entries in one vector, in at least float32."""
+    return ravel_pytree(jax.tree.map(lambda leaf: leaf.astype(pytree.wide_dtype(tree)), tree))[0]
 
 
 def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:

@@ -1,5 +1,6 @@
 """How far the posterior sd of a run with `Paired` may be off, from the diagnostics that it leaves."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from .remedy import smaller_step
@@ -16,8 +17,15 @@ _SEQUENTIAL = 0.5
 """What `sequential` errs by, where `weight` errs by 1."""
 KINETIC_TOLERANCE = 0.25
 """Paired selection heats the momentum several times as much as the position: only this relative deviation counts."""
-COMPANIONS = {"tilt_second": ("tilt_lean", "tilt_squared_share", "clipped", "noise_ratio")}
-"""Stats that a run has only together."""
+_ALWAYS = {"tilt_second", "clipped", "noise_ratio"}
+_OWN = ({"tilt_lean", "tilt_squared_share"}, {"tilt_fourth"})
+"""Of this version; of 0.1.0."""
+
+
+def are_whole(names: Iterable[str]) -> bool:
+    """Whether the stats of a run with `Paired` are all there, of this version or of 0.1.0."""
+    found = set(names)
+    return "tilt_second" not in found or (found >= _ALWAYS and any(found >= own for own in _OWN))
 
 
 def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]:
@@ -30,11 +38,10 @@ def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]
     shown = {name: value for name, value in means.items() if not name.startswith("tilt_")}
     if not means.get("tilt_second"):
         return shown
+    if "tilt_lean" not in means:  # a file of version 0.1.0, which predicted as if no pair were cut
+        means = means | {"tilt_lean": means["tilt_second"], "tilt_squared_share": means["tilt_fourth"] / 4}
     moments = {argument: means[name] for name, argument in _MOMENTS.items()}
-    return shown | {
-        "friction_lost": friction_lost(moments["second"], moments["lean"]),
-        "predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator)),
-    }
+    return shown | {"predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator))}
 
 
 def rule_of(estimator: Any) -> str:
@@ -46,20 +53,15 @@ def rule_of(estimator: Any) -> str:
     return "weight"
 
 
-def friction_lost(second: float, lean: float) -> float:
-    """1 − E[2pD]/E[D²]: the share of the pairs' friction that is lost where p = D/2 is cut."""
-    return max(0.0, 1 - lean / second) if second > 0 else 0.0
-
-
 def predicted_sd_error(
     second: float, lean: float, squared_share: float, noise_ratio: float, rule: str = "weight"
 ) -> float:
     r"""ρ/(1 + ρ) · E[p²D²]/(6 E[D²]) + ½ ρ l/(1 + ρ(1 − l)),   l = 1 − E[2pD]/E[D²]; half of it for `sequential`.
 
-    Approximates the relative error that the cut, one-step tilts D of `Paired` leave in the posterior sd; p is D/2, cut
-    at the bound of the rule, and ρ the noise ratio. For small D nothing is lost, l = 0, and it is (τ₄/8) ρ/(1 + ρ),
-    τ₄ = E[D⁴]/(3 E[D²]). Where all pairs are cut, the first part grows no further, and the second is the heat ρ/2 of
-    uniform minibatches.
+    Approximates the relative error that the one-step tilts D of `Paired` leave in the posterior sd; p is D/2 cut at ±1,
+    l the share of the friction that is lost there, and ρ the noise ratio. For small D nothing is lost, and it is
+    (τ₄/8) ρ/(1 + ρ), τ₄ = E[D⁴]/(3 E[D²]). Where all pairs are cut, the first part grows no further, and the second is
+    the heat ρ/2 of uniform minibatches.
 
     Args:
         second: E[D²].
@@ -70,7 +72,7 @@ def predicted_sd_error(
     """
     if second <= 0:
         return 0.0
-    lost = friction_lost(second, lean)
+    lost = max(0.0, 1 - lean / second)
     tilted = noise_ratio / (1 + noise_ratio) * squared_share / (6 * second)
     heat = 0.5 * noise_ratio * lost / (1 + noise_ratio * (1 - lost))
     return (_SEQUENTIAL if rule == "sequential" else 1.0) * (tilted + heat)
@@ -92,7 +94,7 @@ def warnings(diagnostics: dict[str, float], settings: dict[str, Any]) -> list[st
     amount = f"{error:.0%}" if error < _LARGEST_SHOWN_ERROR else f"more than {_LARGEST_SHOWN_ERROR:.0%}"
     return [
         f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
-        f"{amount} (gradient noise {diagnostics['noise_ratio']:.2g} times the injected noise; "
-        f"{diagnostics['clipped']:.0%} of the pairs clipped, which loses {diagnostics['friction_lost']:.0%} of their "
-        f"friction): {smaller_step(settings, error / _SD_ERROR_LIMIT)}."
+        f"{amount} (gradient noise {diagnostics['noise_ratio']:.2g} times the injected noise, "
+        f"{diagnostics['clipped']:.0%} of the pairs clipped): "
+        f"{smaller_step(settings, error / _SD_ERROR_LIMIT)}."
     ]

@@ -9,13 +9,16 @@ import numpy as np
 
 from .. import _random
 from .._engine import loop, state
-from ..collect import AbstractCollector
+from ..collect import AbstractCollector, InCoordinates
 from ..errors import FileFormatError, InputError
 from ..sampler import AbstractSampler
 from .file.trees import SavedChains, StoredTree, flatten, store
 from .run import Run
 
-_ANOTHER = "the saved run was made with another estimator, integrator or collector: pass the same ones"
+_ANOTHER = (
+    "the saved run was made with another estimator, integrator or collector: pass the same ones (or by another version "
+    "of ewsg: sample again)"
+)
 
 
 def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) -> Run:
@@ -43,10 +46,13 @@ def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: A
     """Chains of this sampler, at the start: only their shapes are looked at."""
     num_chains = run.settings["num_chains"]
     position = jax.tree.map(jnp.asarray, run.fingerprint["position"])
+    if isinstance(collector, InCoordinates):
+        position = collector.coordinates.locate(position)
     positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_chains, *leaf.shape)), position)
     key = _random.make_key(0, run.settings["rng"])
     limits = [leaf for path, leaf in zip(saved.form.paths, saved.leaves, strict=True) if path.startswith(".limits")]
-    carry, keys = loop.start(sampler, collector, key, positions)
+    vectors = any("virial" in path for path in saved.form.paths)
+    carry, keys = loop.start(sampler, collector, key, positions, vectors)
     return state.Checkpoint(carry, keys, state.Limits(*map(jnp.asarray, limits)))
 
 

@@ -41,12 +41,13 @@ def test_default_thinning_bounds_what_is_kept():
 
 @pytest.mark.untyped
 def test_default_thinning_knows_what_a_draw_of_all_chains_takes(gaussian, monkeypatch):
-    """Two chains of two float32 are 16 bytes: 20 draws fit into 320 bytes, 10 of float64."""
-    monkeypatch.setattr(plans, "_DEFAULT_DRAW_BYTES", 320)
-    monkeypatch.setattr(sampling, "Driver", lambda sampler, collector, plan, *rest, **options: plan)
-    monkeypatch.setattr(sampling, "_complete", lambda plan, *rest: plan)
+    """Two chains of two float32, their virials and slopes are 48 bytes: 20 draws fit into 960 bytes, 10 of float64."""
+    monkeypatch.setattr(plans, "_DEFAULT_DRAW_BYTES", 960)
+    monkeypatch.setattr(sampling, "complete", lambda chains, plan, *rest: plan)
     plan = sample(gaussian, discard=0, thin=None)
-    assert plan.num_draws == 320 // (2 * jnp.zeros(2).nbytes)
+    assert plan.num_draws == 960 // (2 * 3 * jnp.zeros(2).nbytes)
+    plan = sample(gaussian, discard=0, thin=None, num_steps=120, collect=lambda theta: theta[:1])
+    assert plan.num_draws == 960 // (2 * jnp.zeros(1).nbytes)
 
 
 @pytest.mark.parametrize(

@@ -131,3 +131,17 @@ def test_a_run_in_coordinates_goes_on_where_it_stopped(tmp_path):
     ewsg.sample(*parts, coordinates=coordinates, num_steps=40, discard=0, thin=2).save(tmp_path / "run.npz")
     both = ewsg.resume(tmp_path / "run.npz", target, num_steps=20)
     np.testing.assert_array_equal(whole.draws, both.draws)
+
+
+def test_so_does_one_whose_parameters_are_a_tree(tmp_path):
+    def log_likelihood(params, datum):
+        return -0.5 * (params["a"] - datum) ** 2 - 0.5 * jnp.sum(params["b"] ** 2)
+
+    target = ewsg.Target(log_likelihood, None, np.linspace(-1, 1, 8, dtype=np.float32))
+    center = {"a": np.float32(0), "b": np.zeros(2, np.float32)}
+    parts, options = (ewsg.Uniform(4), ewsg.BAOAB(0.1, 1.0)), {"discard": 0, "thin": 2, "num_chains": 2}
+    options["coordinates"] = Diagonal(center, np.full(3, 0.3, np.float32))
+    whole = ewsg.sample(target, *parts, num_steps=60, **options)
+    ewsg.sample(target, *parts, num_steps=40, **options).save(tmp_path / "run.npz")
+    both = ewsg.resume(tmp_path / "run.npz", target, num_steps=20)
+    jax.tree.map(np.testing.assert_array_equal, whole.draws, both.draws)

@@ -9,7 +9,8 @@ from ..._core.component import describe
 from ..._engine import state
 from ...errors import FileFormatError
 from ..cost import RunCost
-from ..paired import COMPANIONS
+from ..paired import are_whole
+from ..verdict import Verdict
 from .archive import DTYPES, check_promises, promise
 from .trees import Form, StoredTree, count_leaves
 
@@ -25,7 +26,6 @@ _ADDED_COSTS = {"planning_gradients"}
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
 _RESUMED = ("num_chains", "num_steps", "discard", "thin", "rng")
 _TOGETHER = {
-    **COMPANIONS,
     "kinetic_temperature": ("noise_ratio",),
     "configurational_temperature": ("noise_ratio",),
 }
@@ -137,6 +137,8 @@ def _check_settings(settings: Any) -> None:
         _require(type(value) is int and least <= value < 2**63, name)
     _require(type(settings.get("interrupted", False)) is bool, "interruption")
     _require(not settings.get("interrupted") or "num_steps" in settings, "number of steps")
+    if settings.get("verdict") is not None:
+        Verdict.of(settings["verdict"])
     for name in ("likely_cause", "rng"):
         _require(isinstance(settings.get(name, ""), str), name)
 
@@ -182,5 +184,6 @@ def _check_stats(structure: Any, promises: list[dict[str, Any]]) -> None:
     _require(all(child == "leaf" for _, child in structure["dict"]), "stats")
     _require(all(len(entry["shape"]) in (2, 3) for entry in promises), "stats")
     _require(all(DTYPES[entry["dtype"]].kind not in "c" for entry in promises), "stats")
+    _require(are_whole(names), "stats")
     for name in names:
         _require(all(other in names for other in _TOGETHER.get(name, ())), "stats")
