@@ -48,7 +48,7 @@ def rule_of(estimator: Any) -> str:
     """The rule of the `Paired` in the description of an estimator, whatever is around it."""
     while isinstance(estimator, dict):
         if estimator.get("component") == "Paired":
-            return estimator["rule"]
+            return estimator.get("rule", "weight")
         estimator = estimator.get("inner")
     return "weight"
 
