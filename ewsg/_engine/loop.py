@@ -35,7 +35,7 @@ from .state import (
 )
 
 _STEPS_PER_BLOCK = 32
-MOST_VIRIALS = 512
+_MOST_VIRIALS = 512
 
 
 @functools.partial(jax.jit, static_argnames="vectors")
@@ -224,7 +224,7 @@ def vector_bytes(collector: AbstractCollector, position: Position) -> int:
 def _keeps_all(collector: AbstractCollector, position: Position) -> bool:
     """Whether a draw keeps as many numbers as there are parameters, and these are few: then so do its diagnostics."""
     dimension = pytree.size(position)
-    return dimension <= MOST_VIRIALS and pytree.size(jax.eval_shape(collector.row, position)) >= dimension
+    return dimension <= _MOST_VIRIALS and pytree.size(jax.eval_shape(collector.row, position)) >= dimension
 
 
 def _step_stats(

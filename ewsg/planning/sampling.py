@@ -12,10 +12,9 @@ from .._core.component import check_count, check_positive, rebuild
 from .._core.types import Position
 from .._engine import interrupt, placement, progress as _progress, start as _start
 from .._engine.draws import Kept
-from .._engine.loop import MOST_VIRIALS
 from .._engine.state import Checkpoint
 from ..collect import AbstractCollector, Draws, InCoordinates, as_collector, check_collector
-from ..errors import InputError, NoPlan, shown
+from ..errors import InputError, shown
 from ..estimators import AbstractEstimator, ControlVariate, Full
 from ..result import storage
 from ..result.autosave import Autosave
@@ -120,7 +119,7 @@ def continue_planned(
     """
     saver = Autosave(save_to)
     collector = as_collector(collect) if collect is not None else rebuild(run.settings["collect"], "collect")
-    _check_size(collector, run.fingerprint["position"])
+    _check_kept(collector, run.fingerprint["position"])
     with interrupt.deferred(terminate=save_to is not None) as stop, _progress.bar(1, progress, "sampling") as tick:
         key = _start.root_key(_seed_after(run), run.settings["rng"])
         init = run.fingerprint["position"]
@@ -178,20 +177,15 @@ def _planner(
     key = _start.root_key(seed, rng)
     start = pytree.as_arrays(start)
     target.check(start)
-    _check_size(collector, start)
+    _check_kept(collector, start)
     settings = {"seed": "key" if isinstance(seed, jax.Array) else int(seed), GOAL: dataclasses.asdict(goal)}
     return Planner(target, start, goal, key, settings, collector, stop, _text_only(tick), devices)
 
 
-def _check_size(collector: AbstractCollector, position: Position) -> None:
-    """Raise InputError unless a verdict can be had: of not too many parameters, all of whose draws are kept."""
+def _check_kept(collector: AbstractCollector, position: Position) -> None:
+    """Raise InputError unless all parameters are kept, or as many numbers: the verdict needs them."""
     check_collector(collector, position)
     dimension = pytree.size(position)
-    if dimension > MOST_VIRIALS:
-        raise NoPlan(
-            f"plans are for up to {MOST_VIRIALS} parameters, and here are {dimension}: give an estimator and an "
-            "integrator, ewsg.sample(target, ewsg.Paired(8), ewsg.BAOAB(step_size, friction))"
-        )
     if pytree.size(jax.eval_shape(collector.row, position)) < dimension:
         raise InputError(
             "a planned run is judged by its draws, which collect= does not keep: leave it out, and apply it to "
