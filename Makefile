@@ -41,8 +41,8 @@ test-all: $(VENV)/.installed  ## run every test
 test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
 	$(PYTEST) -m 'not slow' $(CHECKED)
 
-test-x64: $(VENV)/.installed  ## run the quick tests in float64
-	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow'
+test-x64: $(VENV)/.installed  ## run the quick tests of what computes in float64
+	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow' $(patsubst %,--ignore=tests/%,cli compliance datasets lab)
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py

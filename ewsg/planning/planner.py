@@ -37,6 +37,12 @@ _MOST_HEAT_AT_FIRST = 0.2
 _SECOND_ORDER_SHARE = 0.5
 _PLANNING_SHARE = 0.3
 _MOST_PARAMETERS = 500
+_SUSPICIOUS_OBJECTIONS = 3
+_TOO_FAR = (
+    "no step size was small enough within the budget: the posterior is too far from a Gaussian (a funnel, heavy tails), "
+    "or has no proper prior where the data say nothing, as with separated classes: give a proper prior, reparametrise, "
+    "or use ewsg.NUTS"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,7 +235,7 @@ class Planner:
             if not objections:
                 return pytree.host_rows(run.draws, 2)
             setting = self._cheaper(setting.halved())
-        raise NoPlan("no step size was small enough for the first pilot: the posterior is too far from a Gaussian")
+        raise NoPlan(_TOO_FAR)
 
     def _recentred(self, ground: Ground, draws: Float[np.ndarray, "c t d"]) -> tuple[Ground, np.ndarray]:
         """Coordinates with the mean and covariance of pilot draws, and these draws in them."""
@@ -260,7 +266,7 @@ class Planner:
             if taken:
                 return driven
             setting = self._cheaper(setting.halved())
-        raise NoPlan("no step size was small enough for the pilot: the posterior is too far from a Gaussian")
+        raise NoPlan(_TOO_FAR)
 
     def _affords(self, tried: Attempt, chains: int) -> bool:
         """Whether planning stays within its share of the budget if this pilot is given up."""
@@ -329,6 +335,8 @@ class Planner:
             return
         n, needed = self.target.num_data, self._needed(setting, num_chains)
         if needed > self.goal.budget:
+            if sum(bool(pilot.objections) for pilot in self.history) >= _SUSPICIOUS_OBJECTIONS:
+                raise NoPlan(_TOO_FAR)
             passes, given = (number / n / self.goal.num_chains for number in (needed, self.goal.budget))
             raise NoPlan(
                 f"data_passes={given:.3g} is below what the plan needs: give at least data_passes={2 * passes:.2g} "

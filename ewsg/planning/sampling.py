@@ -235,7 +235,7 @@ def _restored(planner: Planner, run: Run) -> Driven:
     planner.ground = Ground(target, coordinates, within, *_parts(plain, prepared), int(cost.datum_gradients))
     collector = InCoordinates(planner.collector, coordinates)
     sampler = Sampler(within, prepared, integrator)
-    restored = run if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
+    restored = _copied(run) if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
     kept = Kept(restored.draws, restored.stats)
     chains = Chains(
@@ -245,6 +245,13 @@ def _restored(planner: Planner, run: Run) -> Driven:
     setting = rule.Setting(kind, batch, integrator.step_size)
     planner.spent = run.cost.planning_gradients
     return Driven(Attempt(setting, chains, settings["discard"], settings["thin"]), restored)
+
+
+def _copied(run: Run) -> Run:
+    """The run with chains of its own: the loop takes those that it is given."""
+    assert isinstance(run.checkpoint, Checkpoint)
+    carry = jax.tree.map(lambda leaf: leaf.copy(), run.checkpoint.carry)
+    return dataclasses.replace(run, checkpoint=run.checkpoint._replace(carry=carry))
 
 
 def _kind(estimator: AbstractEstimator) -> str:

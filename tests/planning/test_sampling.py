@@ -127,8 +127,10 @@ def test_budgets_end_a_run():
 
 
 def test_collectors_see_the_parameters():
-    run = ewsg.sample(linear(), accuracy=0.2, collect=lambda theta: {"sum": theta.sum()}, progress=False)
-    np.testing.assert_allclose(run.draws["sum"].mean(), MEAN.sum(), atol=0.3 * np.sqrt(COV.sum()))
+    run = ewsg.sample(linear(), accuracy=0.2, collect=lambda theta: {"t": theta, "sum": theta.sum()}, progress=False)
+    np.testing.assert_allclose(run.draws["sum"], run.draws["t"].sum(-1), rtol=1e-5)
+    with pytest.raises(ewsg.errors.InputError, match="judged by its draws"):
+        ewsg.sample(linear(), collect=ewsg.collect.Moments())
 
 
 class TestInvariance:
