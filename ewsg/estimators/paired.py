@@ -99,7 +99,7 @@ class Paired(AbstractMinibatch):
             take_second = threshold < choice_probability(lean)
             kept = jnp.where(take_second, *reversed(jnp.split(drawn, 2)))
             force = target.force(kick.position, kept)
-            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt, lean, 0.5))
+            return force, state, EstimateInfo(kept, self.cost(target.num_data), _tilt_stats(tilt, lean))
         share = jnp.clip(lean / 2, -1, 1)
         weights = jnp.concatenate([1 - share, 1 + share]) / (2 * self.batch_size)
         force = held.weighted_force(kick.position, drawn, weights)
@@ -176,12 +176,12 @@ def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:
     return factor * jnp.where(noise <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - noise, 0))), 1 / jnp.maximum(noise, 1))
 
 
-def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"], bound: float = 1.0) -> dict[str, Scalar]:
-    """Moments of the D_k and of p_k = D_k/2, cut to ±bound, from which the summary predicts the error of the sd.
+def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"]) -> dict[str, Scalar]:
+    """Moments of the D_k and of p_k = D_k/2 cut at ±1, from which the summary predicts the error of the sd.
 
-    And the share of pairs that were cut, those with |clipped| > 1.
+    And the share of pairs that the rule itself cuts, those with |clipped| > 1.
     """
-    share = jnp.clip(tilt / 2, -bound, bound)
+    share = jnp.clip(tilt / 2, -1, 1)
     return {
         "tilt_second": jnp.mean(tilt**2),
         "tilt_lean": jnp.mean(2 * share * tilt),

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from .remedy import smaller_step
+
 _SD_ERROR_LIMIT = 0.05
 _LARGEST_SHOWN_ERROR = 0.5
 _MOMENTS = {
@@ -36,9 +38,7 @@ def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]
     shown = {name: value for name, value in means.items() if not name.startswith("tilt_")}
     if not means.get("tilt_second"):
         return shown
-    if "tilt_lean" in means:
-        shown["friction_lost"] = friction_lost(means["tilt_second"], means["tilt_lean"])
-    else:  # a file of version 0.1.0, which predicted as if no pair were cut
+    if "tilt_lean" not in means:  # a file of version 0.1.0, which predicted as if no pair were cut
         means = means | {"tilt_lean": means["tilt_second"], "tilt_squared_share": means["tilt_fourth"] / 4}
     moments = {argument: means[name] for name, argument in _MOMENTS.items()}
     return shown | {"predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator))}
@@ -53,20 +53,15 @@ def rule_of(estimator: Any) -> str:
     return "weight"
 
 
-def friction_lost(second: float, lean: float) -> float:
-    """1 − E[2pD]/E[D²]: the share of the pairs' friction that is lost where p = D/2 is cut."""
-    return max(0.0, 1 - lean / second) if second > 0 else 0.0
-
-
 def predicted_sd_error(
     second: float, lean: float, squared_share: float, noise_ratio: float, rule: str = "weight"
 ) -> float:
     r"""ρ/(1 + ρ) · E[p²D²]/(6 E[D²]) + ½ ρ l/(1 + ρ(1 − l)),   l = 1 − E[2pD]/E[D²]; half of it for `sequential`.
 
-    Approximates the relative error that the cut, one-step tilts D of `Paired` leave in the posterior sd; p is D/2, cut
-    at the bound of the rule, and ρ the noise ratio. For small D nothing is lost, l = 0, and it is (τ₄/8) ρ/(1 + ρ),
-    τ₄ = E[D⁴]/(3 E[D²]). Where all pairs are cut, the first part grows no further, and the second is the heat ρ/2 of
-    uniform minibatches.
+    Approximates the relative error that the one-step tilts D of `Paired` leave in the posterior sd; p is D/2 cut at ±1,
+    l the share of the friction that is lost there, and ρ the noise ratio. For small D nothing is lost, and it is
+    (τ₄/8) ρ/(1 + ρ), τ₄ = E[D⁴]/(3 E[D²]). Where all pairs are cut, the first part grows no further, and the second is
+    the heat ρ/2 of uniform minibatches.
 
     Args:
         second: E[D²].
@@ -77,7 +72,7 @@ def predicted_sd_error(
     """
     if second <= 0:
         return 0.0
-    lost = friction_lost(second, lean)
+    lost = max(0.0, 1 - lean / second)
     tilted = noise_ratio / (1 + noise_ratio) * squared_share / (6 * second)
     heat = 0.5 * noise_ratio * lost / (1 + noise_ratio * (1 - lost))
     return (_SEQUENTIAL if rule == "sequential" else 1.0) * (tilted + heat)
@@ -88,16 +83,18 @@ def is_paired(diagnostics: dict[str, float]) -> bool:
     return "predicted_sd_error" in diagnostics
 
 
-def warnings(diagnostics: dict[str, float]) -> list[str]:
-    """One sentence when paired selection is not expected to compensate for the noise of its minibatches."""
+def warnings(diagnostics: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    """One sentence when paired selection is not expected to compensate for the noise of its minibatches.
+
+    Its error falls at least as fast as the step size: with its third power where few pairs are clipped.
+    """
     error = diagnostics.get("predicted_sd_error", 0.0)
     if error <= _SD_ERROR_LIMIT:
         return []
     amount = f"{error:.0%}" if error < _LARGEST_SHOWN_ERROR else f"more than {_LARGEST_SHOWN_ERROR:.0%}"
-    lost = diagnostics.get("friction_lost")
-    losing = f", which loses {lost:.0%} of their friction" if lost else ""
     return [
         f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
-        f"{amount} (gradient noise {diagnostics['noise_ratio']:.2g} times the injected noise; "
-        f"{diagnostics['clipped']:.0%} of the pairs clipped{losing}): halve the step size or double the batch size."
+        f"{amount} (gradient noise {diagnostics['noise_ratio']:.2g} times the injected noise, "
+        f"{diagnostics['clipped']:.0%} of the pairs clipped): "
+        f"{smaller_step(settings, error / _SD_ERROR_LIMIT)}."
     ]

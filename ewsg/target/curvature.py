@@ -1,16 +1,20 @@
 """The curvature of a potential: its Hessian, and the spectrum of a precision matrix."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from .._core import pytree
 from .._core.types import Position
 from .target import Target
 
 _CURVATURE_BYTES = 256 * 2**20
 _SMALLEST_EIGENVALUE = 1e-6
+_INVARIANT = 1e-6
 
 
 @jax.jit
@@ -34,6 +38,36 @@ def curvature(target: Target, position: Position) -> Float[Array, "d d"]:
     return (hessian + hessian.T) / 2
 
 
+@jax.jit
+def hessian_product(target: Target, position: Position, direction: Position) -> Position:
+    """∇²V(θ) v over all data. Costs 2 n datum gradients."""
+    return pytree.scaled(-1, jax.jvp(target.full_force, (position,), (direction,))[1])
+
+
+def lanczos(
+    product: Callable[[Float[np.ndarray, " d"]], Float[np.ndarray, " d"]], start: Float[np.ndarray, " d"], steps: int
+) -> Float[np.ndarray, " k"]:
+    """Ritz values of a symmetric matrix, given by its products with vectors; the extreme ones are right first.
+
+    References:
+        G. Golub and C. Van Loan, Matrix Computations, 4th edition (2013), section 10.1.
+    """
+    if steps == 0:
+        return np.zeros(0)
+    basis, images = [start / np.linalg.norm(start)], []
+    for _ in range(steps):
+        images.append(product(basis[-1]))
+        rest = images[-1]
+        for _twice in range(2):
+            rest = rest - np.stack(basis).T @ (np.stack(basis) @ rest)
+        size = float(np.linalg.norm(rest))
+        if not size > _INVARIANT * np.linalg.norm(images[-1]):
+            break
+        basis.append(rest / size)
+    within = np.stack(basis[: len(images)]) @ np.stack(images).T
+    return np.linalg.eigvalsh((within + within.T) / 2) if np.all(np.isfinite(within)) else np.zeros(0)
+
+
 class Spectrum:
     """D⁻¹ H D⁻¹ = U diag(λ) Uᵀ with D² = |diag H|: a precision matrix H in units in which its diagonal is ±1.
 
@@ -48,7 +82,8 @@ class Spectrum:
         largest = float(np.max(np.abs(self.eigenvalues))) or 1.0
         floor = _SMALLEST_EIGENVALUE * largest
         self.num_negative = int(np.sum(self.eigenvalues < -floor))
-        self.num_flat = int(np.sum(np.abs(self.eigenvalues) <= floor))
+        self._flat = np.abs(self.eigenvalues) <= floor
+        self.num_flat = int(np.sum(self._flat))
         if least is not None:
             floor = max(floor, float(np.linalg.eigvalsh(least / self.scale / self.scale[:, None])[0]))
         self._bounded = np.maximum(np.abs(self.eigenvalues), floor)
@@ -63,9 +98,9 @@ class Spectrum:
 
     def distance(self, gradient: Float[np.ndarray, " d"]) -> float:
         """√(gᵀ H⁻¹ g / d), d without the flat directions: the step to the mode in standard deviations, rms."""
-        return self.length(gradient) / np.sqrt(max(1, gradient.size - self.num_flat))
+        return self.length(gradient) / float(np.sqrt(max(1, gradient.size - self.num_flat)))
 
     @property
-    def root(self) -> Float[np.ndarray, "d d"]:
-        """R with R Rᵀ = H⁻¹."""
-        return self.vectors / self.scale[:, None] / np.sqrt(self._bounded)
+    def root(self) -> Float[np.ndarray, "d k"]:
+        """R with R Rᵀ = H⁻¹ in the k directions that are not flat."""
+        return (self.vectors / self.scale[:, None] / np.sqrt(self._bounded))[:, ~self._flat]

@@ -93,7 +93,7 @@ class Sample:
         """θ in the structure and dtypes of the parameters."""
         return self.unravel(jnp.asarray(theta, self.dtype))
 
-    def look(self, theta: Float[np.ndarray, " d"], root: Float[np.ndarray, "d d"] | None = None) -> Look:
+    def look(self, theta: Float[np.ndarray, " d"], root: Float[np.ndarray, "d k"] | None = None) -> Look:
         """The log density and its derivatives at θ; and the scores ‖Rᵀ∇ℓ_i‖, if there is a root R."""
         self.looks += 1
         with np.errstate(over="ignore"):  # infinite then, and the look not finite
@@ -106,7 +106,7 @@ class Sample:
             for part in (*sums, *_prior(self.target.log_prior, position), ravel_pytree(position)[0])
         )
         total = float(value) + self._total * float(usual)
-        if np.isfinite(total):
+        if np.isfinite(total) and (self.looks == 1 or abs(total) < abs(self._usual * self._total)):
             self._usual = total / self._total
         scores = None if scores is None else np.asarray(scores)
         return Look(rounded, total, force, products, float(prior), prior_force, prior_precision, scores)
@@ -118,12 +118,12 @@ def _likelihood(
     weights: Float[Array, " n"] | None,
     position: Position,
     usual: Scalar,
-    root: Float[Array, "d d"] | None,
+    root: Float[Array, "d k"] | None,
 ) -> tuple[Array, Array, Array, Array | None]:
     """Σ w_i (ℓ_i − usual), Σ w_i ∇ℓ_i, Σ w_i ∇ℓ_i ∇ℓ_iᵀ, and ‖Rᵀ∇ℓ_i‖ of every datum.
 
-    The constant `usual`, the mean ℓ_i of the look before, keeps the digits of large sums in float32. The loop over
-    blocks is not `Target.sum_blocks`, which has no place for a number per datum.
+    The constant `usual`, the smallest mean ℓ_i of the looks before, keeps the digits of large sums in float32. The loop
+    over blocks is not `Target.sum_blocks`, which has no place for a number per datum.
     """
     dtype, size = pytree.wide_dtype(position), pytree.size(position)
 

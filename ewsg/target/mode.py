@@ -15,16 +15,14 @@ from .._core.types import Position, Scalar
 from ..errors import InputError, shown
 from ..interface import Cost
 from . import subsampled
-from .curvature import Spectrum, curvature
+from .curvature import Spectrum, curvature as curvature
+from .newton import newton
 from .target import Target
 
 _TOLERANCES = {"lbfgs": 1e-4, "newton": 1e-4, "subsamples": 0.2}
 _STEPS_REMEMBERED = 10
 _LINE_SEARCH_STEPS = 20
 _IDLE_ITERATIONS = 3
-_SMALLEST_EIGENVALUE = 1e-6
-_VALUE_NOISE = 1e-6
-_SMALLEST_NEWTON_STEP = 1e-6
 _NEAR_SQUARED_SD = 1e-2
 
 
@@ -50,9 +48,9 @@ class Mode:
         force: ∇(−V)(θ̂) over all data, of shape (d,), float64, in the same order.
         num_negative: the number of directions in which V curves down, beyond rounding errors: not a mode, but a
             saddle. None for "lbfgs".
-        num_flat: the number of directions in which V does not curve, such as those of collinear columns under a flat
-            prior: eigenvalues of at most 1e-6 of the largest, each parameter in units of its own precision. None for
-            "lbfgs".
+        num_flat: the number of directions in which V does not curve: eigenvalues of at most 1e-6 of the largest, each
+            parameter in units of its own precision. Under a flat prior, those of collinear columns, or of a column in
+            which there is only one class; `converged` is about the other directions. None for "lbfgs".
     """
 
     position: Position
@@ -113,7 +111,7 @@ def find_mode(
         tolerance: where the search ends: for "lbfgs" (1e-4), ‖∇V‖ ≤ tolerance · ‖∇V(init)‖ (it goes on, from where it
             is, as long as the mode is farther than 0.1 posterior standard deviations); for "newton" (1e-4),
             ∇Vᵀ H⁻¹ ∇V ≤ tolerance, the squared distance to the mode in posterior standard deviations; for "subsamples"
-            (0.2), √(∇Vᵀ F⁻¹ ∇V / d) ≤ tolerance, that distance per direction, and no coordinate 2.5 times as far.
+            (0.2), √(∇Vᵀ F⁻¹ ∇V / d) ≤ tolerance, that distance per direction.
         seed: which data the subsamples have; the other methods draw nothing.
 
     Returns:
@@ -163,14 +161,18 @@ def _from_subsamples(target: Target, init: Position, max_passes: int, tolerance:
         precision=found.precision,
         distance=found.distance,
         force=force,
-        num_negative=found.spectrum.num_negative,
-        num_flat=found.spectrum.num_flat,
+        num_negative=found.num_negative,
+        num_flat=found.num_flat,
     )
 
 
 def _from_all_data(target: Target, init: Position, method: str, max_passes: int, tolerance: float) -> Mode:
-    search = _lbfgs_searches if method == "lbfgs" else _newton
-    found = search(target, init, max_passes, tolerance)
+    if method == "lbfgs":
+        found = _lbfgs_searches(target, init, max_passes, tolerance)
+    else:
+        end = newton(target, init, max_passes, tolerance)
+        at = end.expansion
+        found = _Found(end.position, at.value, at.force, end.decrement, end.passes, at.hessian, end.saddle)
     passes, force = int(found.passes), np.asarray(found.force, np.float64)
     hessian = found.hessian
     spectrum = None if hessian is None or not np.all(np.isfinite(hessian)) else Spectrum(hessian)
@@ -271,54 +273,3 @@ def _norm(tree: Position) -> Scalar:
 def _last_part(chain_state: Any) -> Any:
     """The state of the line search, which ends the chain of transformations."""
     return chain_state[-1]
-
-
-class _Expansion(NamedTuple):
-    """V, −∇V and ∇²V at a point, in double precision on the host."""
-
-    value: float
-    force: np.ndarray
-    hessian: np.ndarray
-
-
-def _newton(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> _Found:
-    """Newton's method on V from `start`; the linear algebra is done in double precision on the host."""
-    flat, unravel = ravel_pytree(start)
-    scale, here, passes = 1.0, _expand(target, start), 1
-    step, decrement, saddle = _newton_step(here)
-    while decrement > tolerance and passes < max_passes and scale > _SMALLEST_NEWTON_STEP:
-        candidate = flat + jnp.asarray(scale * step, flat.dtype)
-        there = _expand(target, unravel(candidate))
-        passes += 1
-        if there.value <= here.value + _VALUE_NOISE * abs(here.value) and _is_finite(there):
-            flat, here, scale = candidate, there, 1.0
-            step, decrement, saddle = _newton_step(here)
-        else:
-            scale /= 2
-    return _Found(unravel(flat), here.value, here.force, decrement, passes, here.hessian, saddle)
-
-
-def _newton_step(at: _Expansion) -> tuple[np.ndarray, float, bool]:
-    """H⁻¹ ∇(−V) with eigenvalues of H bounded from below; its product with ∇(−V); whether V curves down somewhere."""
-    if not _is_finite(at):
-        return at.force, float("nan"), False
-    eigenvalues, vectors = np.linalg.eigh(at.hessian)
-    floor = _SMALLEST_EIGENVALUE * (np.max(np.abs(eigenvalues)) or 1.0)
-    step = vectors @ ((at.force @ vectors) / np.maximum(eigenvalues, floor))
-    return step, float(at.force @ step), bool(eigenvalues[0] < -floor)
-
-
-def _is_finite(at: _Expansion) -> bool:
-    return bool(np.isfinite(at.value) and np.all(np.isfinite(at.force)) and np.all(np.isfinite(at.hessian)))
-
-
-def _expand(target: Target, position: Position) -> _Expansion:
-    value, force, hessian = (np.asarray(part, np.float64) for part in _derivatives(target, position))
-    return _Expansion(-float(value), force, hessian)
-
-
-@jax.jit
-def _derivatives(target: Target, position: Position) -> tuple[Array, Array, Array]:
-    """−V, its gradient and minus its Hessian."""
-    value, force = jax.value_and_grad(target.log_density)(position)
-    return value, ravel_pytree(force)[0], curvature(target, position)

@@ -13,6 +13,7 @@ _PAIRS = 20
 _DECREASE = 1e-4
 _SMALLEST_STEP = 1e-4
 _SHRINK = 0.1, 0.5
+_STEEP, _LONGER = 0.9, 10.0
 _IDLE_STEPS = 2
 _IDLE_GAIN = 0.2
 _NEGLIGIBLE_GAIN = 0.02
@@ -27,11 +28,13 @@ class Objective:
         sample: the data, with their weights.
         slope: what the sample's gradient lacks of that of all data.
         metric: the precision matrix to start from, in place of Σ w_i ∇ℓ_i ∇ℓ_iᵀ − ∇² log π.
+        diagonal: whether only the diagonal of the metric is used.
     """
 
     sample: Sample
     slope: Float[np.ndarray, " d"] | float = 0.0
     metric: Float[np.ndarray, "d d"] | None = None
+    diagonal: bool = False
 
     def value(self, at: Look) -> float:
         """V."""
@@ -43,14 +46,16 @@ class Objective:
 
     def spectrum(self, at: Look) -> Spectrum:
         """The metric."""
-        return Spectrum(at.products + at.prior_precision if self.metric is None else self.metric)
+        metric = at.products + at.prior_precision if self.metric is None else self.metric
+        return Spectrum(np.diag(np.diag(metric)) if self.diagonal else metric)
 
 
 def descend(objective: Objective, path: list[Look], most: int, near: float) -> list[Look]:
     """Points of falling V from the last of `path` on: θ ← θ − H⁻¹∇V, the step shortened where it overshoots.
 
     H is L-BFGS over the steps of the path, from the metric at its last point. Ends where √(∇Vᵀ M⁻¹ ∇V / d) ≤ near
-    with M the metric, where two steps in a row gain nothing, or after `most` looks.
+    with M the metric, where two steps in a row gain nothing, or after `most` looks. Where no step of any length lowers
+    V, the search goes on with the diagonal of the metric.
 
     Args:
         objective: the potential V.
@@ -71,14 +76,17 @@ def descend(objective: Objective, path: list[Look], most: int, near: float) -> l
     while length > near * np.sqrt(size) and spare > 0 and idle < _IDLE_STEPS:
         found, used = _step(objective, path, spectrum, spare)
         spare -= used
+        if found is None and not objective.diagonal:  # far away one datum may outweigh all others in the metric
+            objective, path = dataclasses.replace(objective, diagonal=True), path[-1:]
+            spectrum = objective.spectrum(path[-1])
+            continue
         if found is None:
             break
         gain = objective.value(path[-1]) - objective.value(found)
         path = [*path[-_PAIRS:-1], path[-1].without_matrices(), found]
         spectrum = objective.spectrum(found)
-        before, length = length, spectrum.length(objective.gradient(found))
-        gained = gain > _IDLE_GAIN * size * near**2 or length < before / 2
-        idle = 0 if gained else idle + 1
+        length = spectrum.length(objective.gradient(found))
+        idle = 0 if gain > _IDLE_GAIN * size * near**2 else idle + 1
     return path
 
 
@@ -97,13 +105,33 @@ def _step(objective: Objective, path: list[Look], spectrum: Spectrum, most: int)
         expected = scale * float(gradient @ step)
         there = objective.sample.look(here.theta + scale * step)
         used += 1
-        if there.is_finite and is_lower(objective, here, there, spectrum, expected):
-            return there, used
+        vanished = np.array_equal(there.theta, here.theta)
+        if vanished or (there.is_finite and is_lower(objective, here, there, spectrum, expected)):
+            return _farther(objective, here, there, scale * step, most, used)
         if there.is_finite:
             path.insert(-1, there.without_matrices())
         if used > 1 or not there.is_finite:
             scale *= _shortened(objective.value(there) - objective.value(here), expected)
     return None, used
+
+
+def _farther(
+    objective: Objective, here: Look, there: Look, step: Float[np.ndarray, " d"], most: int, used: int
+) -> tuple[Look, int]:
+    """The same step ten times as long, again and again, as long as V falls by it as steeply as at its start.
+
+    Far from the mode the Fisher information may be larger than the curvature by orders of magnitude: in a regression
+    by the squared residuals. A step may even vanish in the rounding of the parameters.
+    """
+    slope = float(objective.gradient(here) @ step)
+    while used < most and float(objective.gradient(there) @ step) < _STEEP * slope:
+        step, slope = _LONGER * step, _LONGER * slope
+        beyond = objective.sample.look(here.theta + step)
+        used += 1
+        if not beyond.is_finite or objective.value(beyond) > objective.value(there):
+            break
+        there = beyond
+    return there, used
 
 
 def is_lower(objective: Objective, here: Look, there: Look, spectrum: Spectrum, expected: float = 0.0) -> bool:

@@ -203,7 +203,7 @@ def test_stats_are_moments_of_the_tilt(target, rule, bound, h, monkeypatch):
     tilt = h * flat(MOMENTUM) @ (forces[0] - forces[2]) / (2 * T)
     stats = estimate_for(Paired(1, rule), target, (0, 2), the_kick(h=h), monkeypatch)[2].stats
     assert stats["tilt_second"] == pytest.approx(tilt**2, rel=1e-4)
-    share = np.clip(tilt / 2, -0.5, 0.5) if rule == "select" else np.clip(tilt / 2, -1, 1)
+    share = np.clip(tilt / 2, -1, 1)
     assert stats["tilt_lean"] == pytest.approx(2 * share * tilt, rel=1e-4)
     assert stats["tilt_squared_share"] == pytest.approx((share * tilt) ** 2, rel=1e-4)
     assert stats["clipped"] == float(abs(tilt) > bound)

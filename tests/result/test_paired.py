@@ -9,6 +9,10 @@ from ewsg.result import paired
 from ewsg.result.paired import predicted_sd_error
 
 RULES = ("weight", "select", "sequential")
+SETTINGS = {
+    "estimator": {"component": "SVRG", "inner": {"component": "Paired", "batch_size": 4}},
+    "integrator": {"component": "BAOAB", "step_size": 0.01},
+}
 
 
 def moments(tilts):
@@ -51,13 +55,9 @@ def test_by_hand():
     given = {"second": 2.0, "lean": 1.5, "squared_share": 0.6, "noise_ratio": 1.0}
     found = {rule: predicted_sd_error(**given, rule=rule) for rule in RULES}
     exact = 0.5 * 0.6 / 12 + 0.125 / 1.75
-    assert found == {
-        "weight": pytest.approx(exact),
-        "select": pytest.approx(exact),
-        "sequential": pytest.approx(exact / 2),
-    }
+    assert found == pytest.approx({"weight": exact, "select": exact, "sequential": exact / 2})
     assert predicted_sd_error(0.0, 0.0, 0.0, 1.0) == 0.0
-    assert paired.friction_lost(2.0, 2.1) == 0.0  # rounding
+    assert predicted_sd_error(2.0, 2.1, 0.0, 1.0) == 0.0  # by rounding
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -76,9 +76,9 @@ def test_the_rule_of_a_run_is_found_inside_wrappers(gaussian, rule):
 
 
 def test_the_warning_says_what_and_why():
-    quiet = {"predicted_sd_error": 0.04, "noise_ratio": 0.3, "clipped": 0.1, "friction_lost": 0.2}
-    assert paired.warnings(quiet) == []
-    (sentence,) = paired.warnings(quiet | {"predicted_sd_error": 0.07})
-    assert "off by 7% (gradient noise 0.3 times the injected noise; 10% of the pairs clipped" in sentence
-    assert "loses 20% of their friction" in sentence
-    assert "more than 50%" in paired.warnings(quiet | {"predicted_sd_error": 3.0})[0]
+    quiet = {"predicted_sd_error": 0.04, "noise_ratio": 0.3, "clipped": 0.1}
+    assert paired.warnings(quiet, SETTINGS) == []
+    (sentence,) = paired.warnings(quiet | {"predicted_sd_error": 0.07}, SETTINGS)
+    assert "off by 7% (gradient noise 0.3 times the injected noise, 10% of the pairs clipped)" in sentence
+    assert sentence.endswith("take step_size=0.0071 or a batch 2 times as large, or let ewsg.plan(target) choose.")
+    assert "more than 50%" in paired.warnings(quiet | {"predicted_sd_error": 3.0}, SETTINGS)[0]
