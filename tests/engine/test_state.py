@@ -37,7 +37,7 @@ def test_a_driver_yields_a_snapshot_without_a_run():
     plan = Plan(num_steps=20, discard=10, thin=2)
     calls = []
     found = driver.Driver(sampler, collector, plan, state.Checkpoint(carry, keys, limits)).run(
-        lambda: False, False, lambda: calls.append(1)
+        lambda: False, lambda done, text: None, lambda: calls.append(1)
     )
     assert found.kept.draws.shape == (3, 5)
     assert found.status.tolist() == ["ok"] * 3

@@ -98,7 +98,7 @@ def test_a_method_without_a_force_has_none(gaussian):
 
 
 def test_their_memory_is_counted(gaussian):
-    position = {"a": jnp.zeros(3), "b": jnp.zeros((2, 2), jnp.float16)}
+    position = {"a": jnp.zeros(3, jnp.float32), "b": jnp.zeros((2, 2), jnp.float16)}
     assert loop.vector_bytes(Draws(), position) == 2 * 7 * 4
     assert loop.vector_bytes(Moments(), position) == 0
     run = long_run(gaussian, ewsg.Full(), ewsg.BAOAB(0.05, 5.0), num_chains=3, num_steps=20, discard=0, thin=5)

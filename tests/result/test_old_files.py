@@ -29,7 +29,7 @@ def test_paired_still_predicts_its_error():
     expected = fourth / second / 24 * ratio / (1 + ratio)
     assert found.diagnostics["predicted_sd_error"] == pytest.approx(expected, rel=1e-5)
     assert "friction_lost" not in found.diagnostics
-    assert any("clipped): halve" in sentence for sentence in found.warnings)
+    assert any("6% of the pairs clipped" in sentence for sentence in found.warnings)
 
 
 @pytest.mark.float32
