@@ -124,10 +124,11 @@ def sample(
     num_chains = 4 if num_chains is None else num_chains
     discard = 0.5 if discard is None else discard
     estimator, integrator, coordinates = _parts(estimator, integrator, coordinates)
-    if init is None and coordinates is not None:
-        init = coordinates.center
     process.check()
     check_parts(target, estimator, integrator)
+    if init is None and coordinates is not None:
+        _check_coordinates(coordinates, coordinates.center if target.init is None else target.init)
+        init = coordinates.center
     check_length(num_steps, data_passes)
     check_plan(discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
@@ -315,7 +316,7 @@ def _check_coordinates(coordinates: AbstractCoordinates | None, position: Positi
     center = coordinates.center
     same = jax.tree.structure(center) == jax.tree.structure(position)
     if not same or any(
-        jnp.shape(own) != leaf.shape
+        jnp.shape(own) != jnp.shape(leaf)
         for own, leaf in zip(jax.tree.leaves(center), jax.tree.leaves(position), strict=True)
     ):
         raise InputError("the center of the coordinates is not like the parameters: give a pytree of the same shapes")

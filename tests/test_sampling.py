@@ -11,7 +11,7 @@ import pytest
 from gaussian import gaussian_log_likelihood
 
 import ewsg
-from ewsg import sampling
+from ewsg import running
 from ewsg._core.component import check_choice
 from ewsg._engine import driver, plan
 from ewsg.errors import UnknownOption
@@ -55,7 +55,7 @@ def test_thinning_discarding_and_chunking_do_not_change_the_chain(gaussian, monk
 def test_chunking_does_not_change_which_chains_fail(gaussian, monkeypatch):
     """With a limit that chains cross and come back from: when they are looked at is the plan's, not the clock's."""
     options = {"num_chains": 64, "num_steps": 200, "discard": 70, "thin": 65, "divergence_limit": 1e-9}
-    monkeypatch.setattr(sampling, "HOT", 2.0)
+    monkeypatch.setattr(running, "HOT", 2.0)
     whole = run(gaussian, **options)
     assert 5 < np.sum(whole.status == "diverged") < 60
     for quota in (1, 7):

@@ -36,10 +36,11 @@ def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -
             return judged("reached", run, found, accuracy)
         ends = next_look(planner, driven)
         over = ends <= run.settings["num_steps"]
-        if objections and goal.accuracy is not None and not over and halvings < MOST_HALVINGS:
+        again = bool(objections) and goal.accuracy is not None
+        if again and not over and halvings < MOST_HALVINGS and planner.affords(driven):
             halvings += 1
             driven = planner.again(driven, found.bias, objections)
-        elif over or (objections and goal.accuracy is not None):
+        elif over or again:
             return judged("biased" if objections else "budget", run, found, accuracy)
         else:
             driven = tried.to(ends, planner.stop, planner.telling(f"error {found.error:.3f}"), save)

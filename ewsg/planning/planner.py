@@ -20,9 +20,10 @@ from ..running import Tick
 from ..target.mode import Mode, find_mode
 from ..target.target import Target
 from . import rule
-from .attempt import Attempt, Driven, attempt
+from .attempt import BURN_TIME, Attempt, Driven, attempt
 from .findings import Findings, judge
 from .ground import PROBES, Ground, lay, unraveller
+from .modes import elsewhere, farthest_other_mode
 from .noise import Noise, measure
 
 _PILOT_CHAINS = 32
@@ -35,6 +36,7 @@ _ACCURACY_AT_FIRST = 0.25
 _MOST_HEAT_AT_FIRST = 0.2
 _SECOND_ORDER_SHARE = 0.5
 _PLANNING_SHARE = 0.3
+_MOST_PARAMETERS = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,18 +132,38 @@ class Planner:
         return driven if chains == self.goal.num_chains else self._more_chains(driven)
 
     def _at_mode(self) -> Ground:
+        if pytree.size(self.init) > _MOST_PARAMETERS:
+            raise NoPlan(
+                f"{pytree.size(self.init):,} parameters are more than the {_MOST_PARAMETERS} that a plan can whiten: "
+                "give an estimator and an integrator (docs/networks.md)"
+            )
         self.mode = found = find_mode(self.target, self.init, method="subsamples", seed=int(self._rng.integers(2**31)))
         self.spent += int(found.cost.datum_gradients)
         assert found.precision is not None
         if found.num_flat:
             raise NoPlan(
-                f"{found.num_flat} directions of the parameters are informed by neither data nor prior: give a proper "
-                "prior (prior_scale=), or leave out columns that are sums of others"
+                f"{found.num_flat} direction(s) of the parameters are informed by neither data nor prior: give a "
+                "proper prior (prior_scale=), or leave out columns that are sums of others"
             )
-        if found.num_negative or found.distance is None or not found.distance < 1:
+        if found.num_negative:
             raise NoPlan(
-                "the posterior has no mode that the search could find (several modes, none, or a density without "
-                "bound, as of separated classes under a flat prior)"
+                f"the density curves upwards in {found.num_negative} direction(s) where the search for the mode ended: "
+                "a saddle, or one of many modes, as networks have: start elsewhere (init=), or give an estimator and "
+                "an integrator (docs/networks.md)"
+            )
+        if found.distance is None or not found.distance < 1:
+            raise NoPlan(
+                "the search found no mode: the density may grow without bound, as that of separated classes under a "
+                "flat prior: give a proper prior (prior_scale=), or start nearer the mode (init=)"
+            )
+        starts = elsewhere(self.init, found.position, self._rng)
+        apart, spent = farthest_other_mode(self.target, found, starts, self._rng)
+        self.spent += spent
+        if apart:
+            raise NoPlan(
+                f"the posterior has several modes: searches from two starts end {apart:.3g} posterior sd apart, and a "
+                "plan would sample around one of them: make the parameters identifiable (order them, fix a sign), or "
+                "give an estimator and an integrator"
             )
         root = _root(found.precision)
         ground = lay(self.target, found.position, root, self._rng.normal(size=(PROBES, len(root))))
@@ -227,8 +249,8 @@ class Planner:
         """The first attempt that nothing speaks against, or for which trying is no longer paid by the budget."""
         setting, self.ground = choice.setting, ground
         for _ in range(MOST_HALVINGS):
+            last = not self._may_give_up(setting, len(starts))
             tried = self._attempt(ground, setting, starts, self.collector)
-            last = not self._affords(tried, len(starts))
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
             found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
             objections = self._objections(found, choice)
@@ -239,13 +261,6 @@ class Planner:
                 return driven
             setting = self._cheaper(setting.halved())
         raise NoPlan("no step size was small enough for the pilot: the posterior is too far from a Gaussian")
-
-    def _affords(self, tried: Attempt, chains: int) -> bool:
-        """Whether planning stays within its share of the budget if this pilot is given up."""
-        if self.goal.budget is None:
-            return True
-        cost = chains * tried.steps(PILOT_TIME) * tried.setting.per_step(self.target.num_data)
-        return self.spent + cost <= _PLANNING_SHARE * self.goal.budget
 
     def _objections(self, found: Findings, choice: rule.Choice) -> tuple[str, ...]:
         """What speaks against a pilot. The error for a budget is an average over coordinates: so is that of virials."""
@@ -287,9 +302,41 @@ class Planner:
 
     # ------------------------------------------------------------------ parts
 
+    def _needed(self, setting: rule.Setting, num_chains: int) -> float:
+        """Datum gradients after another pilot."""
+        return self.spent + num_chains * (BURN_TIME + PILOT_TIME) * setting.per_time(self.target.num_data)
+
+    def _may_give_up(self, setting: rule.Setting, num_chains: int) -> bool:
+        """Whether planning stays within its share of the budget if this pilot is given up."""
+        budget = self.goal.budget
+        return budget is None or self._needed(setting, num_chains) <= _PLANNING_SHARE * budget
+
+    def affords(self, driven: Driven) -> bool:
+        """Whether the budget pays for the chains to start again with half the step."""
+        if self.goal.budget is None:
+            return True
+        setting = self._cheaper(driven.attempt.setting.halved())
+        return (
+            driven.run.cost.datum_gradients - self.spent + self._needed(setting, self.goal.num_chains)
+            <= self.goal.budget
+        )
+
+    def _check_budget(self, setting: rule.Setting, num_chains: int) -> None:
+        """Raise NoPlan where the budget does not pay for a pilot."""
+        if self.goal.budget is None:
+            return
+        n, needed = self.target.num_data, self._needed(setting, num_chains)
+        if needed > self.goal.budget:
+            passes, given = (number / n / self.goal.num_chains for number in (needed, self.goal.budget))
+            raise NoPlan(
+                f"data_passes={given:.3g} is below what the plan needs: give at least data_passes={2 * passes:.2g} "
+                f"(per chain; {2 * passes * self.goal.num_chains:.2g} passes over the data in all), or set an estimator"
+            )
+
     def _attempt(
         self, ground: Ground, setting: rule.Setting, z: Float[np.ndarray, "c d"], collector: AbstractCollector
     ) -> Attempt:
+        self._check_budget(setting, len(z))
         center = pytree.host_rows(jax.tree.map(np.asarray, ground.coordinates.center), 0)
         flat = center + z @ np.asarray(ground.coordinates.root, np.float64).T
         starts = jax.tree.map(lambda *rows: np.stack(rows), *(self._unravel(row) for row in flat))

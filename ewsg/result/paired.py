@@ -36,9 +36,7 @@ def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]
     shown = {name: value for name, value in means.items() if not name.startswith("tilt_")}
     if not means.get("tilt_second"):
         return shown
-    if "tilt_lean" in means:
-        shown["friction_lost"] = friction_lost(means["tilt_second"], means["tilt_lean"])
-    else:  # a file of version 0.1.0, which predicted as if no pair were cut
+    if "tilt_lean" not in means:  # a file of version 0.1.0, which predicted as if no pair were cut
         means = means | {"tilt_lean": means["tilt_second"], "tilt_squared_share": means["tilt_fourth"] / 4}
     moments = {argument: means[name] for name, argument in _MOMENTS.items()}
     return shown | {"predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator))}
@@ -48,7 +46,7 @@ def rule_of(estimator: Any) -> str:
     """The rule of the `Paired` in the description of an estimator, whatever is around it."""
     while isinstance(estimator, dict):
         if estimator.get("component") == "Paired":
-            return estimator["rule"]
+            return estimator.get("rule", "weight")
         estimator = estimator.get("inner")
     return "weight"
 

@@ -48,9 +48,9 @@ class Mode:
         force: ∇(−V)(θ̂) over all data, of shape (d,), float64, in the same order.
         num_negative: the number of directions in which V curves down, beyond rounding errors: not a mode, but a
             saddle. None for "lbfgs".
-        num_flat: the number of directions in which V does not curve, such as those of collinear columns under a flat
-            prior: eigenvalues of at most 1e-6 of the largest, each parameter in units of its own precision. None for
-            "lbfgs".
+        num_flat: the number of directions in which V does not curve: eigenvalues of at most 1e-6 of the largest, each
+            parameter in units of its own precision. Under a flat prior, those of collinear columns, or of a column in
+            which there is only one class; `converged` is about the other directions. None for "lbfgs".
     """
 
     position: Position
@@ -111,7 +111,7 @@ def find_mode(
         tolerance: where the search ends: for "lbfgs" (1e-4), ‖∇V‖ ≤ tolerance · ‖∇V(init)‖ (it goes on, from where it
             is, as long as the mode is farther than 0.1 posterior standard deviations); for "newton" (1e-4),
             ∇Vᵀ H⁻¹ ∇V ≤ tolerance, the squared distance to the mode in posterior standard deviations; for "subsamples"
-            (0.2), √(∇Vᵀ F⁻¹ ∇V / d) ≤ tolerance, that distance per direction, and no coordinate 2.5 times as far.
+            (0.2), √(∇Vᵀ F⁻¹ ∇V / d) ≤ tolerance, that distance per direction.
         seed: which data the subsamples have; the other methods draw nothing.
 
     Returns:

@@ -25,7 +25,6 @@ _FEWEST_LOOKS = 2
 _HESSIAN_SIZE, _HESSIANS = 2000, 4
 _LANCZOS_SIZE, _LANCZOS_PER_PARAMETER, _LANCZOS_STEPS = 500, 10, 6
 _NEGATIVE = 0.1
-_ONE_COORDINATE, _LOOSE = 2.5, 0.01
 
 
 class Found(NamedTuple):
@@ -50,9 +49,9 @@ def search(target: Target, start: Position, max_passes: int, tolerance: float, s
 
 
 def _found(account: Account, look: Look, precision: np.ndarray, spectrum: Spectrum, extra_cost: int = 0) -> Found:
-    """The result, and whether it is one: near in all, no coordinate far off, no negative eigenvalue."""
-    distance, farthest = _distances(look, precision, spectrum)
-    near = distance <= account.tolerance and farthest <= _ONE_COORDINATE * account.tolerance
+    """The result, and whether it is one: near, no negative eigenvalue, and not flat in every direction."""
+    distance = spectrum.distance(look.force + look.prior_force)
+    near = distance <= account.tolerance
     position = account.everything.position(look.theta)
     converged = bool(near and not spectrum.num_negative and spectrum.num_flat < account.dimension)
     return Found(
@@ -65,17 +64,6 @@ def _found(account: Account, look: Look, precision: np.ndarray, spectrum: Spectr
         spectrum.num_negative,
         spectrum.num_flat,
     )
-
-
-def _distances(look: Look, precision: np.ndarray, spectrum: Spectrum) -> tuple[float, float]:
-    """To the mode in posterior standard deviations: over all directions, and the largest |∂_j V| / √H_jj.
-
-    The second is over coordinates of which the prior says little. It sees one that runs off to infinity, such as that
-    of a column in which there is only one class.
-    """
-    gradient = look.force + look.prior_force
-    loose = np.diag(look.prior_precision) <= _LOOSE * np.diag(precision)
-    return spectrum.distance(gradient), float(np.max(loose * np.abs(gradient) / spectrum.scale))
 
 
 def _of_tall_data(account: Account) -> Found:

@@ -91,7 +91,7 @@ def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, messa
 def test_every_method_takes_the_same_data_a_step(name):
     """`select` takes gradients of half of its data."""
     problem = problems.load("gaussian")
-    estimator, _ = METHODS[name](problem, jnp.zeros(2), 0.01)
+    estimator = METHODS[name](problem, jnp.zeros(2), 0.01).estimator
     gradients = int(estimator.cost(50).datum_gradients)
     special = {"full gradient": 50, "paired, select": 2} | dict.fromkeys(EVALUATED_TWICE, 8)
     assert gradients == special.get(name, 4)

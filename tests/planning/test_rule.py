@@ -51,7 +51,8 @@ def test_the_choice_keeps_its_promises(size):
 
 
 def test_a_batch_is_never_larger_than_the_data():
-    assert rule.minibatches(rule.FIRST, gaussian_noise(1e6), "sequential", 100, 0.05) is None
+    assert rule.minibatches(rule.FIRST, gaussian_noise(1e4), "sequential", 100, 0.05).setting.batch <= 100
+    assert rule.minibatches(rule.FIRST, gaussian_noise(1.0), "sequential", 1, 0.05) is None
 
 
 def test_cheaper_where_less_accuracy_is_asked_for():

@@ -181,6 +181,9 @@ def test_passes_are_limited(logistic):
     first, second = (find(logistic[0], jnp.full(D, 3.0), max_passes=passes, tolerance=1e-3) for passes in (1, 2))
     np.testing.assert_array_equal(first.position, np.full(D, 3.0))
     assert not first.converged
+    rows = np.asarray(logistic[0].likelihood.gradients(first.position, logistic[0].data.arrays), np.float64)
+    fisher = (rows - rows.mean(0)).T @ (rows - rows.mean(0)) + np.eye(D) / 2.5**2  # far from the mode the mean matters
+    np.testing.assert_allclose(first.precision, fisher, rtol=1e-4, atol=1e-5 * N)
     assert first.passes < 1.5
     assert second.passes < 2.5
     assert second.log_density > first.log_density

@@ -87,7 +87,7 @@ def _builder(name: str, function: Callable[..., Any]) -> Builder:
 
 def _as_method(name: str, found: Any) -> Any:
     match found:
-        case AbstractKernel():
+        case AbstractKernel() | Method():
             return found
         case (AbstractEstimator() as estimator, AbstractIntegrator() as integrator):
             return Method(estimator, integrator)
@@ -98,7 +98,7 @@ def _with_step(method: Any, h: float) -> Any:
     """The same pair with the benchmark's step size; a kernel stays as it is."""
     if isinstance(method, AbstractKernel):
         return method
-    return Method(method.estimator, dataclasses.replace(method.integrator, step_size=h))
+    return method._replace(integrator=dataclasses.replace(method.integrator, step_size=h))
 
 
 def _wrong(name: str, found: Any) -> InputError:

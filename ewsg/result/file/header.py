@@ -24,6 +24,8 @@ _DEPTH = 60
 _ADDED_COSTS = {"planning_gradients"}
 """Fields that files of version 0.1.0 do not have."""
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
+_VECTORS = ("virial", "virial_slope")
+"""Stats with one number per parameter."""
 _RESUMED = ("num_chains", "num_steps", "discard", "thin", "rng")
 _TOGETHER = {
     "kinetic_temperature": ("noise_ratio",),
@@ -182,7 +184,8 @@ def _check_stats(structure: Any, promises: list[dict[str, Any]]) -> None:
     names = [name for name, _ in structure["dict"]]
     _require(kind == "dict" and all(isinstance(name, str) for name in names), "stats")
     _require(all(child == "leaf" for _, child in structure["dict"]), "stats")
-    _require(all(len(entry["shape"]) in (2, 3) for entry in promises), "stats")
+    for name, entry in zip(names, promises, strict=True):
+        _require(len(entry["shape"]) == (3 if name in _VECTORS else 2), name)
     _require(all(DTYPES[entry["dtype"]].kind not in "c" for entry in promises), "stats")
     _require(are_whole(names), "stats")
     for name in names:

@@ -1,0 +1,74 @@
+"""Is there one mode? Two more searches, from elsewhere, on a part of the data."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from .._core import pytree
+from .._core.types import Position
+from ..errors import InputError
+from ..target.data import Dataset
+from ..target.mode import Mode, find_mode
+from ..target.target import Target
+
+_ROWS = 1_000
+_MOST_PASSES = 60
+_SAME_SD = 5.0
+
+
+def farthest_other_mode(
+    target: Target, found: Mode, starts: list[Position], rng: np.random.Generator
+) -> tuple[float, int]:
+    """How far from the mode other searches end, in sd of the posterior of up to 1,000 data; and datum gradients.
+
+    Searches that do not converge do not count: 0 if none does, or if all end within 5 sd, as searches of one mode do.
+
+    Args:
+        target: the posterior.
+        found: its mode.
+        starts: of the other searches.
+        rng: chooses the data.
+    """
+    count = min(target.num_data, max(_ROWS, 20 * pytree.size(found.position)))
+    part = target if count == target.num_data else _part(target, np.sort(rng.choice(target.num_data, count, False)))
+    assert found.precision is not None
+    precision = found.precision * (count / target.num_data)
+    here, spent = (found.position, 0) if part is target else _search(part, found.position)
+    farthest = 0.0
+    for start in starts:
+        there, cost = _search(part, start)
+        spent += cost
+        if here is not None and there is not None:
+            apart = pytree.host_rows(there, 0) - pytree.host_rows(here, 0)
+            farthest = max(farthest, float(np.sqrt(apart @ precision @ apart / len(apart))))
+    return (farthest if farthest > _SAME_SD else 0.0), spent
+
+
+def _search(target: Target, start: Position) -> tuple[Position | None, int]:
+    """Where a search ends, None if it does not converge; and its cost."""
+    try:
+        found = find_mode(target, start, method="subsamples", max_passes=_MOST_PASSES)
+    except InputError:  # the density is not finite there
+        return None, 0
+    cost = int(found.cost.datum_gradients)
+    return (found.position if found.converged and not found.num_negative else None), cost
+
+
+def _part(target: Target, rows: np.ndarray) -> Target:
+    """The posterior of some of the data."""
+    arrays = jax.tree.map(lambda leaf: jnp.asarray(leaf)[rows], target.data.arrays)
+    return eqx.tree_at(lambda whole: whole.data, target, Dataset(arrays))
+
+
+def elsewhere(init: Position, mode: Position, rng: np.random.Generator) -> list[Position]:
+    """Two starts: one unit of every parameter away from init, and opposite to the mode."""
+
+    def moved(leaf: Float[np.ndarray, "..."]) -> np.ndarray:
+        return (leaf + rng.normal(size=np.shape(leaf))).astype(leaf.dtype)
+
+    return [
+        jax.tree.map(lambda leaf: moved(np.asarray(leaf)), init),
+        jax.tree.map(lambda a, b: (2 * np.asarray(a) - np.asarray(b)).astype(np.asarray(a).dtype), init, mode),
+    ]
