@@ -311,7 +311,7 @@ class Planner:
         budget = self.goal.budget
         return budget is None or self._needed(setting, num_chains) <= _PLANNING_SHARE * budget
 
-    def affords(self, driven: Driven) -> bool:
+    def affords_again(self, driven: Driven) -> bool:
         """Whether the budget pays for the chains to start again with half the step."""
         if self.goal.budget is None:
             return True

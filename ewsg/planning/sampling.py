@@ -119,6 +119,7 @@ def continue_planned(
     """
     saver = Autosave(save_to)
     collector = as_collector(collect) if collect is not None else rebuild(run.settings["collect"], "collect")
+    _check_kept(collector, run.fingerprint["position"])
     with interrupt.deferred(terminate=save_to is not None) as stop, _progress.bar(1, progress, "sampling") as tick:
         key = _start.root_key(_seed_after(run), run.settings["rng"])
         init = run.fingerprint["position"]
@@ -176,9 +177,20 @@ def _planner(
     key = _start.root_key(seed, rng)
     start = pytree.as_arrays(start)
     target.check(start)
-    check_collector(collector, start)
+    _check_kept(collector, start)
     settings = {"seed": "key" if isinstance(seed, jax.Array) else int(seed), GOAL: dataclasses.asdict(goal)}
     return Planner(target, start, goal, key, settings, collector, stop, _text_only(tick), devices)
+
+
+def _check_kept(collector: AbstractCollector, position: Position) -> None:
+    """Raise InputError unless all parameters are kept, or as many numbers: the verdict needs them."""
+    check_collector(collector, position)
+    dimension = pytree.size(position)
+    if pytree.size(jax.eval_shape(collector.row, position)) < dimension:
+        raise InputError(
+            "a planned run is judged by its draws, which collect= does not keep: leave it out, and apply it to "
+            "run.draws"
+        )
 
 
 def _text_only(tick: Callable[[int, str], None]) -> Callable[[int, str], None]:
@@ -225,9 +237,10 @@ def _restored(planner: Planner, run: Run) -> Driven:
     sampler = Sampler(within, prepared, integrator)
     restored = run if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
+    checkpoint = jax.tree.map(lambda leaf: leaf.copy(), restored.checkpoint)  # the loop takes its arguments over
     kept = Kept(restored.draws, restored.stats)
     chains = Chains(
-        sampler, collector, settings, restored.fingerprint, restored.checkpoint, kept, restored.cost, planner.devices
+        sampler, collector, settings, restored.fingerprint, checkpoint, kept, restored.cost, planner.devices
     )
     batch, kind = _batch(plain), _kind(plain)
     setting = rule.Setting(kind, batch, integrator.step_size)

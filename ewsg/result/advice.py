@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import paired
+from . import heat, paired
 from .estimates import Estimates
 from .mixing import mixing
+from .remedy import PLAN, smaller_step
 
 if TYPE_CHECKING:
     from .run import Run
@@ -14,17 +15,38 @@ if TYPE_CHECKING:
 _TEMPERATURE_TOLERANCE = 0.1
 _RHAT_LIMIT = 1.05
 _LISTED_CHAINS = 10
+_LOWER = f"Lower the step size tenfold, or {PLAN}."
 
 
 def advice(run: "Run", diagnostics: dict[str, float], found: Estimates) -> list[str]:
     """One sentence for everything that looks wrong; empty when all is well."""
     unmixed = _mixing_warnings(found)
-    bias = (
+    return [
+        *_not_reached(run),
+        *_failures(run),
+        *_interruption(run),
+        *_bias(run, diagnostics, bool(unmixed)),
+        *unmixed,
+        *_still(found),
+    ]
+
+
+def _bias(run: "Run", diagnostics: dict[str, float], unmixed: bool) -> list[str]:
+    """Why the draws may not be those of the posterior: of a planned run, its verdict has said it."""
+    if run.verdict is not None:
+        return []
+    return (
         _far_too_hot(run, diagnostics)
-        or paired.warnings(diagnostics)
-        or _temperature_warnings(run, diagnostics, bool(unmixed))
+        or paired.warnings(diagnostics, run.settings)
+        or _temperature_warnings(run, diagnostics, unmixed)
+        or ([] if unmixed else heat.warnings(run))
     )
-    return [*_failures(run), *_interruption(run), *bias, *unmixed, *_still(found)]
+
+
+def _not_reached(run: "Run") -> list[str]:
+    """The verdict of a planned run that is less accurate than it was meant to be."""
+    verdict = run.verdict
+    return [] if verdict is None or verdict.fine else [str(verdict)]
 
 
 def no_draws(run: "Run") -> str:
@@ -39,8 +61,8 @@ def no_draws(run: "Run") -> str:
 
 
 def _steps(run: "Run") -> str:
-    planned = run.settings.get("planned_steps")
-    return f"{run.settings['num_steps']}{f' of {planned}' if planned else ''} steps"
+    done, planned = run.settings["num_steps"], run.settings.get("planned_steps", 0)
+    return f"{done}{f' of {planned}' if planned > done else ''} steps"
 
 
 def _interruption(run: "Run") -> list[str]:
@@ -60,7 +82,7 @@ def _failures(run: "Run") -> list[str]:
             listed = ", ".join(map(str, chains[:_LISTED_CHAINS])) + (", ..." if chains.size > _LISTED_CHAINS else "")
             sentences.append(
                 f"{chains.size} of {run.status.size} chains {what} and are left out here (chains {listed}). "
-                f"{run.settings.get('likely_cause', 'Lower the step size.')}"
+                f"{run.settings.get('likely_cause', _LOWER)}"
             )
     return sentences
 
@@ -74,7 +96,7 @@ def _far_too_hot(run: "Run", diagnostics: dict[str, float]) -> list[str]:
     return [
         f"{hot} of {run.status.size} chains are finite but far too hot ({shown.replace('_', ' ')} "
         f"{diagnostics[shown]:.2g} against {run.temperature:g}): their draws are not of the posterior. "
-        f"{run.settings.get('likely_cause', 'Lower the step size.')} Where columns of the data differ in scale, "
+        f"{run.settings.get('likely_cause', _LOWER)} Where columns of the data differ in scale, "
         "standardise them."
     ]
 
@@ -106,8 +128,8 @@ def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bo
         ]
     return [
         f"The chains are {'hotter' if worst > 0 else 'colder'} than the target temperature: {shown}, gradient noise "
-        f"{noise:.2g} times the injected noise. The posterior sd is off by about as much: halve the step size or "
-        "double the batch size."
+        f"{noise:.2g} times the injected noise. The posterior variance is off by about as much: "
+        f"{smaller_step(run.settings, 2 * abs(worst) / _TEMPERATURE_TOLERANCE)}."
     ]
 
 

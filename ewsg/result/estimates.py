@@ -78,6 +78,11 @@ def _leaves(tree: Any, leading: int) -> list[_Leaf]:
     return found
 
 
+def scalar_names(draws: Any) -> list[str]:
+    """The name of every parameter, as the table has it, in the order in which the leaves are flattened."""
+    return [leaf.scalar(i) for leaf in _leaves(draws, 2) for i in range(leaf.values.shape[-1])]
+
+
 def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
     """Names and values of these scalars (numbered through all leaves), a block at a time, the scalar first."""
     start = 0

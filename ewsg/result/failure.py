@@ -13,16 +13,18 @@ from .._core.types import Indices, Key, Position
 from ..estimators.covariance_friction import CovarianceFriction
 from ..sampler import AbstractSampler
 from ..target.target import Target
+from .remedy import PLAN
 
 _PROBED_DATA = 10_000
 _LATER = (
     "Later the chain ran away, hot and farther than divergence_limit= allows, or met a point where the density is not "
     "finite: lower the step size, start nearer the mode, raise divergence_limit= if the chain only comes from far "
-    "away, or check log_likelihood and log_prior far from the mode."
+    f"away, check log_likelihood and log_prior far from the mode, or {PLAN}."
 )
 _UNKNOWN = (
     "The chain ran away, hot and farther than divergence_limit= allows, or met a point where the density is not "
-    "finite. Lower the step size, if it has one, or check log_likelihood and log_prior far from the mode."
+    "finite. Lower the step size, if it has one, check log_likelihood and log_prior far from the mode, or "
+    f"{PLAN}."
 )
 _UNBOUNDED = (
     "CovarianceFriction without a bound can take more than the whole momentum in one step, where the gradient noise is "
@@ -60,7 +62,7 @@ def _diagnosed(sampler: AbstractSampler, position: Position) -> str:
     if np.isfinite(excess) and excess > 1:
         return (
             f"Likely cause: the step size is {excess:.2g} times the stability limit at the start "
-            f"({condition}, and λ_max is about {largest:.3g}). Lower it at least that much."
+            f"({condition}, and λ_max is about {largest:.3g}). Lower it at least that much, or {PLAN}."
         )
     return (
         f"The step size is within the stability limit at the start ({condition}, λ_max about {largest:.3g}). {_LATER}"

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from .remedy import smaller_step
+
 _SD_ERROR_LIMIT = 0.05
 _LARGEST_SHOWN_ERROR = 0.5
 _MOMENTS = {
@@ -81,8 +83,11 @@ def is_paired(diagnostics: dict[str, float]) -> bool:
     return "predicted_sd_error" in diagnostics
 
 
-def warnings(diagnostics: dict[str, float]) -> list[str]:
-    """One sentence when paired selection is not expected to compensate for the noise of its minibatches."""
+def warnings(diagnostics: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    """One sentence when paired selection is not expected to compensate for the noise of its minibatches.
+
+    Its error falls at least as fast as the step size: with its third power where few pairs are clipped.
+    """
     error = diagnostics.get("predicted_sd_error", 0.0)
     if error <= _SD_ERROR_LIMIT:
         return []
@@ -90,5 +95,6 @@ def warnings(diagnostics: dict[str, float]) -> list[str]:
     return [
         f"The minibatches are too noisy for paired selection at this step: the posterior sd is expected to be off by "
         f"{amount} (gradient noise {diagnostics['noise_ratio']:.2g} times the injected noise, "
-        f"{diagnostics['clipped']:.0%} of the pairs clipped): halve the step size or double the batch size."
+        f"{diagnostics['clipped']:.0%} of the pairs clipped): "
+        f"{smaller_step(settings, error / _SD_ERROR_LIMIT)}."
     ]

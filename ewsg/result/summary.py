@@ -26,7 +26,7 @@ class Summary:
         warnings: sentences; empty when all is well. Those on mixing judge all parameters, not only those of the table.
         hidden: how many parameters the table leaves out.
         extreme: the largest R-hat of all parameters, and where it is.
-        verdict: on a planned run, `run.verdict` in words.
+        verdict: of a planned run, in words (`run.verdict`); it is among the warnings if the accuracy was not reached.
     """
 
     parameters: dict[str, np.ndarray]
@@ -52,6 +52,8 @@ class Summary:
             width=110, record=True, file=io.StringIO(), highlight=False, markup=False, emoji=False, force_jupyter=False
         )
         console.print(self.title, soft_wrap=True)
+        if self.verdict:
+            console.print(f"{'! ' if self.verdict in self.warnings else ''}{self.verdict}", soft_wrap=True)
         if columns:
             console.print(table)
         if self.hidden:
@@ -60,10 +62,9 @@ class Summary:
             console.print(self.extreme, soft_wrap=True)
         numbers = (f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items())
         console.print(", ".join(numbers), soft_wrap=True)
-        if self.verdict:
-            console.print(self.verdict, soft_wrap=True)
         for sentence in self.warnings:
-            console.print(f"! {sentence}", soft_wrap=True)
+            if sentence != self.verdict:
+                console.print(f"! {sentence}", soft_wrap=True)
         return console.export_text().rstrip()
 
     __repr__ = __str__

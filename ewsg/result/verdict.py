@@ -47,6 +47,11 @@ class Verdict:
         """Whether the accuracy was reached."""
         return self.word == "reached"
 
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is wrong: the accuracy was reached, or a budget without one ended in draws that have it."""
+        return self.reached or (self.word == "budget" and self.more <= 1)
+
     def __str__(self) -> str:
         known = (
             f"the largest error of a mean or sd is {self.error:.3g} posterior sd (Monte Carlo {self.mcse:.2g}, bias "
@@ -56,6 +61,8 @@ class Verdict:
         more = f" It would take about {self.more:.2g} times as long." if self.more > 1 else ""
         if self.word == "reached":
             return f"Accuracy {self.accuracy:g} reached: {known}."
+        if self.word == "budget" and self.fine:
+            return f"The budget is spent, and accuracy {self.accuracy:g} reached: {known}."
         if self.word == "budget":
             return f"Accuracy {self.accuracy:g} not reached, the budget ended first: {known}.{more}"
         if self.word == "biased":

@@ -43,6 +43,28 @@ def test_docstring_examples(module):
     assert result.failed == 0
 
 
+@pytest.mark.slow
+@pytest.mark.float32
+def test_the_page_on_planning_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    """Its plan is printed there as it comes, but for numbers that rounding and versions of JAX may change."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/planning.md").read_text()
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        exec(code, names)
+        verdict = names["run"].verdict
+        assert verdict is None or verdict.reached
+    printed = re.search(r"^```\n(Plan for .*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert printed
+    rows = [re.split(r"  +", line.strip()) for line in printed[1].splitlines()[1:]]
+    notes = names["plan"].notes
+    assert [row[0] for row in rows] == list(notes)
+    steady = [row for row in rows if row[0] not in ("mode", "pilots")]
+    assert [row[2] for row in steady] == [notes[row[0]][1] for row in steady]
+    assert names["run"].ok.all()
+    assert len(text.splitlines()) <= 120
+
+
 def test_the_estimator_of_the_contributing_guide(gaussian):
     names = {"__package__": "ewsg.estimators", "__name__": "mirrored"}
     exec(block("CONTRIBUTING.md", "class Mirrored"), names)

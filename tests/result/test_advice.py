@@ -13,7 +13,10 @@ from ewsg.collect import Moments, MomentsSummary
 from ewsg.result import Run, RunCost, estimates
 
 COST = RunCost(1000, 0, 2.0, 1.0, 0.5)
-PARTS = {"estimator": {"component": "Uniform"}, "integrator": {"component": "Underdamped"}}
+PARTS = {
+    "estimator": {"component": "Uniform", "batch_size": 10},
+    "integrator": {"component": "Underdamped", "step_size": 0.01},
+}
 
 
 def made_up(draws, stats=None, settings=None, collected=(), num_chains=4):
@@ -74,7 +77,7 @@ def test_cold_but_quiet_chains_have_not_mixed():
     sentences = made_up(independent(2), temperatures(1.0, 0.1, 0.001)).summary().warnings
     assert len(sentences) == 1
     assert sentences[0].startswith("The chains have not mixed: configurational temperature 0.10 against 1")
-    assert "halve" not in sentences[0]
+    assert "step_size" not in sentences[0]
 
 
 def test_unmixed_chains_are_named_once_and_by_rhat():
@@ -90,7 +93,17 @@ def test_heat_is_still_heat():
     for kinetic, configurational, noise in ((1.4, 1.3, 0.4), (1.0, 1.3, 0.4), (1.0, 1.3, 0.01)):
         (sentence,) = made_up(independent(2), temperatures(kinetic, configurational, noise)).summary().warnings
         assert "hotter than the target temperature" in sentence
-        assert "halve the step size" in sentence
+        assert "take step_size=0.00" in sentence
+        assert "or let ewsg.plan(target) choose" in sentence
+
+
+def test_the_step_size_is_given_by_number():
+    """40 % too hot, and 10 % are tolerated: an eighth of the step leaves 5 %."""
+    (sentence,) = made_up(independent(2), temperatures(1.4, 1.0, 0.4, spread=1e-4)).summary().warnings
+    assert sentence.endswith("take step_size=0.0013 or a batch 8 times as large, or let ewsg.plan(target) choose.")
+    parts = {"estimator": {"component": "Full"}, "integrator": {"component": "BAOAB", "step_size": {"$opaque": "f"}}}
+    (sentence,) = made_up(independent(2), temperatures(1.4, 1.0, 0.4, spread=1e-4), parts).summary().warnings
+    assert sentence.endswith("divide the step size by 8, or let ewsg.plan(target) choose.")
 
 
 def test_cold_momentum_is_the_step_size():
@@ -118,7 +131,7 @@ def test_an_anisotropic_target_with_a_small_step_has_not_mixed(collect):
     assert np.mean(run.stats["configurational_temperature"]) < 0.5
     sentences = run.summary().warnings
     assert any("have not mixed" in sentence for sentence in sentences)
-    assert not any("halve" in sentence for sentence in sentences)
+    assert not any("step_size" in sentence for sentence in sentences)
 
 
 def moments(draws):

@@ -9,6 +9,10 @@ from ewsg.result import paired
 from ewsg.result.paired import predicted_sd_error
 
 RULES = ("weight", "select", "sequential")
+SETTINGS = {
+    "estimator": {"component": "SVRG", "inner": {"component": "Paired", "batch_size": 4}},
+    "integrator": {"component": "BAOAB", "step_size": 0.01},
+}
 
 
 def moments(tilts):
@@ -73,7 +77,8 @@ def test_the_rule_of_a_run_is_found_inside_wrappers(gaussian, rule):
 
 def test_the_warning_says_what_and_why():
     quiet = {"predicted_sd_error": 0.04, "noise_ratio": 0.3, "clipped": 0.1}
-    assert paired.warnings(quiet) == []
-    (sentence,) = paired.warnings(quiet | {"predicted_sd_error": 0.07})
+    assert paired.warnings(quiet, SETTINGS) == []
+    (sentence,) = paired.warnings(quiet | {"predicted_sd_error": 0.07}, SETTINGS)
     assert "off by 7% (gradient noise 0.3 times the injected noise, 10% of the pairs clipped)" in sentence
-    assert "more than 50%" in paired.warnings(quiet | {"predicted_sd_error": 3.0})[0]
+    assert sentence.endswith("take step_size=0.0071 or a batch 2 times as large, or let ewsg.plan(target) choose.")
+    assert "more than 50%" in paired.warnings(quiet | {"predicted_sd_error": 3.0}, SETTINGS)[0]

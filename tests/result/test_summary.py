@@ -41,7 +41,7 @@ def test_silent_when_all_is_well(run):
 def test_heat_is_named_with_a_remedy(gaussian):
     hot = ewsg.sample(gaussian, ewsg.Uniform(1), ewsg.Underdamped(0.02, 5.0), init=jnp.zeros(2), num_steps=4000)
     sentences = hot.summary().warnings
-    assert any("hotter" in s and "halve the step size or double the batch size" in s for s in sentences)
+    assert any("hotter" in s and "take step_size=" in s and "times as large" in s for s in sentences)
 
 
 def test_unmixed_chains_are_named(gaussian):

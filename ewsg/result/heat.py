@@ -1,0 +1,109 @@
+"""Is every parameter at the temperature of the target, and everywhere? Sentences for those that are not."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from .._core import pytree
+from .estimates import scalar_names
+from .mixing import mixing
+from .remedy import smaller_step
+
+if TYPE_CHECKING:
+    from .run import Run
+
+_TOLERANCE = 0.1
+_STANDARD_ERRORS = 4.0
+_SLOPE_TOLERANCE = 0.05
+"""Relative change of the temperature over one posterior sd: it moves a mean by about as many sd."""
+_SUSPECTS = 20
+_FEWEST_DRAWS = 4
+
+
+def warnings(run: "Run") -> list[str]:
+    """At most two sentences: on the parameter that is farthest from T, and on one along which the temperature changes.
+
+    From `run.stats["virial"]`, −(θ_k − c_k) F_k with mean T, and `run.stats["virial_slope"]`,
+    (θ_k − c_k)((θ − c)·F + (d + 1) T) with mean 0. Where the temperature is T (1 + a (θ_k − c_k)/sd_k), the latter has
+    the mean −(d + 1) T a sd_k.
+    """
+    if run.stats.get("virial") is None or not run.ok.any() or run.stats["virial"].shape[1] < _FEWEST_DRAWS:
+        return []
+    return [*_off(run), *_changing(run)]
+
+
+def _off(run: "Run") -> list[str]:
+    relative = np.asarray(run.stats["virial"][run.ok], np.float64) / run.temperature
+    off = relative.mean((0, 1)) - 1
+    suspects = _largest(np.abs(off))
+    excess = np.abs(off[suspects]) - _TOLERANCE - _STANDARD_ERRORS * _standard_errors(relative[..., suspects])
+    if not np.any(excess > 0):
+        return []
+    worst = int(suspects[np.argmax(excess)])
+    others = int(np.sum(excess > 0)) - 1
+    more = f" (and {others} more)" if others else ""
+    times = 2 * abs(off[worst]) / _TOLERANCE
+    return [
+        f"{_name(run, worst)}{more} is {'hotter' if off[worst] > 0 else 'colder'} than the target temperature, "
+        f"{run.temperature * (1 + off[worst]):.2f} against {run.temperature:g}, although all together are not: its sd "
+        f"is off by about {abs(off[worst]) / 2:.0%}. Run longer if it mixes slowly; otherwise "
+        f"{smaller_step(run.settings, times)}."
+    ]
+
+
+def _changing(run: "Run") -> list[str]:
+    slope = np.asarray(run.stats["virial_slope"][run.ok], np.float64)
+    dimension = slope.shape[2]
+    change = -slope.mean((0, 1)) / ((dimension + 1) * run.temperature * _sds(run, dimension))
+    suspects = _largest(np.abs(slope.mean((0, 1))) / np.maximum(slope.std((0, 1)), 1e-300))
+    scores = np.abs(slope[..., suspects].mean((0, 1))) / _standard_errors(slope[..., suspects])
+    scores = np.where(np.abs(change[suspects]) > _SLOPE_TOLERANCE, scores, 0.0)
+    if not np.any(scores > _STANDARD_ERRORS):
+        return []
+    worst = int(suspects[np.argmax(scores)])
+    times = 2 * abs(change[worst]) / _SLOPE_TOLERANCE
+    return [
+        f"The temperature changes along {_name(run, worst)}, by {abs(change[worst]):.0%} per posterior sd (score "
+        f"{scores.max():.1f}): the step is too large for a posterior that is steeper on one side: "
+        f"{smaller_step(run.settings, times)}."
+    ]
+
+
+def _largest(values: Float[np.ndarray, " d"]) -> np.ndarray:
+    """Where the largest values are, at most `_SUSPECTS` of them; NaN never is."""
+    order = np.argsort(np.where(np.isnan(values), -np.inf, values))[::-1]
+    return order[:_SUSPECTS]
+
+
+def _standard_errors(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndarray, " p"]:
+    """Of the means: the larger of what the autocorrelation within chains and the spread between them say."""
+    moved = np.moveaxis(values, 2, 0)
+    ess = mixing(moved).ess
+    within = values.std((0, 1)) / np.sqrt(np.maximum(np.nan_to_num(ess, nan=1.0), 1.0))
+    if len(values) == 1:
+        return np.maximum(within, 1e-300)
+    between = values.mean(1).std(0, ddof=1) / np.sqrt(len(values))
+    return np.maximum(np.maximum(within, between), 1e-300)
+
+
+def _sds(run: "Run", dimension: int) -> Float[np.ndarray, " d"] | float:
+    """Posterior sd of each parameter; 1 in coordinates, which are made for that, and infinite if it is not known."""
+    if _in_coordinates(run):
+        return 1.0
+    draws = pytree.host_rows(run.good_draws(), 2) if len(scalar_names(run.draws)) == dimension else None
+    if draws is None:
+        return np.inf
+    sd = draws.std((0, 1))
+    return np.where(sd > 0, sd, np.inf)
+
+
+def _in_coordinates(run: "Run") -> bool:
+    return run.settings.get("coordinates") is not None
+
+
+def _name(run: "Run", number: int) -> str:
+    names = scalar_names(run.draws)
+    if _in_coordinates(run) or len(names) != run.stats["virial"].shape[2]:
+        return f"coordinate {number}"
+    return names[number]
