@@ -255,8 +255,8 @@ class Planner:
         """The first attempt that nothing speaks against, or for which trying is no longer paid by the budget."""
         setting, self.ground = choice.setting, ground
         for _ in range(MOST_HALVINGS):
+            last = not self._may_give_up(setting, len(starts))
             tried = self._attempt(ground, setting, starts, self.collector)
-            last = not self._affords(tried, len(starts))
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
             found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
             objections = self._objections(found, choice)
@@ -267,13 +267,6 @@ class Planner:
                 return driven
             setting = self._cheaper(setting.halved())
         raise NoPlan(_TOO_FAR)
-
-    def _affords(self, tried: Attempt, chains: int) -> bool:
-        """Whether planning stays within its share of the budget if this pilot is given up."""
-        if self.goal.budget is None:
-            return True
-        cost = chains * tried.steps(PILOT_TIME) * tried.setting.per_step(self.target.num_data)
-        return self.spent + cost <= _PLANNING_SHARE * self.goal.budget
 
     def _objections(self, found: Findings, choice: rule.Choice) -> tuple[str, ...]:
         """What speaks against a pilot. The error for a budget is an average over coordinates: so is that of virials."""
@@ -318,6 +311,11 @@ class Planner:
     def _needed(self, setting: rule.Setting, num_chains: int) -> float:
         """Datum gradients after another pilot."""
         return self.spent + num_chains * (BURN_TIME + PILOT_TIME) * setting.per_time(self.target.num_data)
+
+    def _may_give_up(self, setting: rule.Setting, num_chains: int) -> bool:
+        """Whether planning stays within its share of the budget if this pilot is given up."""
+        budget = self.goal.budget
+        return budget is None or self._needed(setting, num_chains) <= _PLANNING_SHARE * budget
 
     def affords_again(self, driven: Driven) -> bool:
         """Whether the budget pays for the chains to start again with half the step."""

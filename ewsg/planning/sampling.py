@@ -237,9 +237,10 @@ def _restored(planner: Planner, run: Run) -> Driven:
     sampler = Sampler(within, prepared, integrator)
     restored = _copied(run) if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
+    checkpoint = jax.tree.map(lambda leaf: leaf.copy(), restored.checkpoint)  # the loop takes its arguments over
     kept = Kept(restored.draws, restored.stats)
     chains = Chains(
-        sampler, collector, settings, restored.fingerprint, restored.checkpoint, kept, restored.cost, planner.devices
+        sampler, collector, settings, restored.fingerprint, checkpoint, kept, restored.cost, planner.devices
     )
     batch, kind = _batch(plain), _kind(plain)
     setting = rule.Setting(kind, batch, integrator.step_size)

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 
 import ewsg
 from ewsg import problems
-from ewsg.lab.accuracy import benchmark, measures
-from ewsg.lab.accuracy.methods import EVALUATED_TWICE, METHODS
+from ewsg.lab.accuracy import benchmark, measures, report
+from ewsg.lab.accuracy.methods import EVALUATED_TWICE, METHODS, PLAN
 from ewsg.problems import Answer
 
 CHOSEN = ["SGHMC", "paired, sequential", "full gradient"]
@@ -85,6 +86,47 @@ def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, messa
     with pytest.raises(ewsg.errors.InputError, match=message):
         benchmark.compare(tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_is_paid_first():
+    """Half of the draws of a chain: the plan's share, the discarded steps, and half of the others."""
+    run = SimpleNamespace(
+        settings={"num_steps": 100, "discard": 20}, cost=SimpleNamespace(planning_gradients=400), ok=np.ones(4, bool)
+    )
+    assert measures._cost(run, 1100.0, 0.0) == pytest.approx(100 + 200)
+    assert measures._cost(run, 1100.0, 0.5) == pytest.approx(100 + 600)
+    assert measures._cost(run, 1100.0, 1.0) == pytest.approx(1100)
+
+
+def test_the_table_says_that_a_plan_has_a_step_of_its_own():
+    numbers = ("kl", "kl_floor", "sd_ratio_median", "sd_ratio_worst", "mean_max", "ksd", "ess_per_million")
+    row = dict.fromkeys(numbers, 1.0) | {"error": [0.5], "cost": [1.0], "microseconds_per_step": 1.0}
+    header, rows = report._rows({name: [report.Cell(1.0, [row])] for name in ("SGHMC", PLAN)})
+    where = header.index("at step")
+    assert [cells[where] for cells in rows] == ["1", "its own"]
+
+
+@pytest.mark.slow
+def test_a_plan_is_given_no_step_and_stays_within_its_budget(tmp_path):
+    results = benchmark.compare(tmp_path / "out", ["gaussian"], [PLAN], num_seeds=1, scale="laptop", first_seed=7)
+    (row,) = results["rows"]
+    assert row["step_size"] is None
+    assert row["seed"] == 7
+    assert row["gradients_per_chain"] <= row["budget"]
+    assert row["gradients_per_chain"] > 0.98 * row["budget"]
+    assert row["error"][-1] < 0.07
+
+
+def test_a_posterior_without_a_plan_is_a_row_that_says_so(monkeypatch):
+    def refuse(*_, **__):
+        raise ewsg.errors.NoPlan("no mode")
+
+    monkeypatch.setattr(benchmark, "sample_planned", refuse)
+    problem = problems.load("gaussian")
+    found = benchmark._run(
+        problem, problems.answer("gaussian", problem), None, seed=0, step_size=None, chains=8, budget=10
+    )
+    assert found == {"refused": "no mode"}
 
 
 @pytest.mark.parametrize("name", METHODS)
