@@ -134,12 +134,13 @@ def accuracy(
         typer.Option(help="A method, or your own as module:object; again for more. All of ours by default."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Independent repeats.")] = 3,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first repeat.")] = 0,
     scale: Annotated[str, typer.Option(help="smoke (minutes) or laptop.")] = "laptop",
 ) -> None:
     """Compare all methods on nine posteriors at equal datum gradients."""
     from ..lab.accuracy.benchmark import compare
 
-    compare(out, problem or (), method or (), seeds, scale)
+    compare(out, problem or (), method or (), seeds, scale, first_seed=first_seed)
 
 
 @bench.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

@@ -48,6 +48,7 @@ STYLES = {
     "paired, Euler": Style(_GREEN, "s", "-."),
     "paired, select": Style(_GREEN, "<", "--"),
     "paired, sequential": Style(_GREEN, "*", ":"),
+    "plan": Style(_CRIMSON, "*", "-"),
     "control variate": Style(_PINK, "P", _DASH_DOTS),
     "control variate + paired": Style(_PINK, "D", "-"),
     "SVRG": Style(_PURPLE, "P", _DASH_DOTS),

@@ -37,7 +37,7 @@ def run_to_goal(planner: Planner, driven: Driven, save: Callable[[Run], None]) -
         ends = next_look(planner, driven)
         over = ends <= run.settings["num_steps"]
         again = bool(objections) and goal.accuracy is not None
-        if again and not over and halvings < MOST_HALVINGS and planner.affords(driven):
+        if again and not over and halvings < MOST_HALVINGS and planner.affords_again(driven):
             halvings += 1
             driven = planner.again(driven, found.bias, objections)
         elif over or again:

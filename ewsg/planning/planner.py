@@ -21,7 +21,7 @@ from ..target.mode import Mode, find_mode
 from ..target.target import Target
 from . import rule
 from .attempt import BURN_TIME, Attempt, Driven, attempt
-from .findings import judge
+from .findings import Findings, judge
 from .ground import PROBES, Ground, lay, unraveller
 from .modes import elsewhere, farthest_other_mode
 from .noise import Noise, measure
@@ -31,10 +31,11 @@ PILOT_TIME = 25.0
 _POINTS = 32
 MOST_HALVINGS = 6
 _LAPLACE_SPREAD = 0.7
-_MOST_REFUSED_AT_FIRST = 1e-2
+_MOST_REFUSED_AT_FIRST = 1e-3
 _ACCURACY_AT_FIRST = 0.25
-_MOST_HEAT_AT_FIRST = 0.3
+_MOST_HEAT_AT_FIRST = 0.2
 _SECOND_ORDER_SHARE = 0.5
+_PLANNING_SHARE = 0.3
 _MOST_PARAMETERS = 500
 
 
@@ -121,13 +122,14 @@ class Planner:
         ground = self._at_mode()
         points = self._rng.normal(size=(_POINTS, ground.dimension))
         starts = _LAPLACE_SPREAD * self._rng.normal(size=(_PILOT_CHAINS, ground.dimension))
-        ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST))
+        ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST), None)
         draws = self._first_pilot(ground, choice, starts)
         ground, within = self._recentred(ground, draws)
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
-        ground, choice = self._choose(ground, points, self.accuracy)
-        chosen = self._rng.choice(len(within), self.goal.num_chains, replace=len(within) < self.goal.num_chains)
-        return self._second_pilot(ground, choice, within[chosen])
+        ground, choice = self._choose(ground, points, self.accuracy, self._left())
+        chains = min(self.goal.num_chains, _PILOT_CHAINS)
+        driven = self._second_pilot(ground, choice, within[self._rng.choice(len(within), chains, replace=False)])
+        return driven if chains == self.goal.num_chains else self._more_chains(driven)
 
     def _at_mode(self) -> Ground:
         if pytree.size(self.init) > _MOST_PARAMETERS:
@@ -168,24 +170,26 @@ class Planner:
         self.spent += ground.spent
         return ground
 
-    def _choose(self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float) -> tuple[Ground, rule.Choice]:
-        """The cheapest setting, and the ground with what it needs."""
+    def _choose(
+        self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float, budget: float | None
+    ) -> tuple[Ground, rule.Choice]:
+        """The cheapest setting, or the one with the least error for a budget; and the ground with what it needs."""
         self.tick(0, "measuring the noise of minibatches")
         n, d = self.target.num_data, ground.dimension
         noise, drawn = measure(ground.within, ground.estimators[rule.FIRST], points, self.key())
         self.spent += rule.EVALUATIONS[rule.FIRST] * drawn
         self.noises = {rule.FIRST: noise}
-        choices = [rule.full(n, accuracy, budget=self._left())]
-        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=self._left())
+        choices = [rule.full(n, accuracy, budget=budget)]
+        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=budget)
         if first is not None:
             choices.append(first)
         best = min(choices, key=lambda choice: choice.price)
-        prepare = 2 * d * n
-        if prepare < _SECOND_ORDER_SHARE * self._cost_to_come(best):
+        prepare = self._share(2 * d * n)
+        if prepare < _SECOND_ORDER_SHARE * (best.price if budget is None else budget):
             noise, drawn = measure(ground.within, ground.second_order_unprepared(), points, self.key())
             self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
             self.noises[rule.SECOND] = noise
-            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, self._left())
+            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, budget)
             if second is not None and second.price < _SECOND_ORDER_SHARE * best.price:
                 before = ground.spent
                 ground = ground.with_second_order()
@@ -202,14 +206,11 @@ class Planner:
         """The budget for which the error is to be least; None where an accuracy is the goal."""
         if self.goal.accuracy is not None or self.goal.budget is None:
             return None
-        left = max(self.goal.budget - self.spent, 1.0)
-        return left if self.goal.pooled else left / self.goal.num_chains / 2
+        return self._share(max(self.goal.budget - self.spent, 1.0))
 
-    def _cost_to_come(self, choice: rule.Choice) -> float:
-        """Datum gradients of the run."""
-        if self.goal.accuracy is None and self.goal.budget is not None:
-            return self.goal.budget - self.spent
-        return choice.price
+    def _share(self, gradients: float) -> float:
+        """What counts for an error: all of it, or for the error of one chain the second half of its share."""
+        return gradients if self.goal.pooled else gradients / self.goal.num_chains / 2
 
     def _first_pilot(
         self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]
@@ -220,8 +221,7 @@ class Planner:
             tried = self._attempt(ground, setting, starts, Draws())
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
             run = driven.run
-            heat = run.stats["virial"].mean((1, 2)).astype(np.float64)
-            hot = heat.mean() - 1 - 2 * heat.std(ddof=1) / np.sqrt(len(heat)) > _MOST_HEAT_AT_FIRST
+            hot = float(np.mean(run.stats["virial"], dtype=np.float64)) - 1 > _MOST_HEAT_AT_FIRST
             refused = float(run.stats["refused"].mean()) > _MOST_REFUSED_AT_FIRST
             objections = tuple(name for name, holds in (("refused", refused), ("virial", hot)) if holds)
             self._enter("first pilot", tried, run, choice.bias, objections)
@@ -246,18 +246,44 @@ class Planner:
         return ground, within
 
     def _second_pilot(self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]) -> Driven:
+        """The first attempt that nothing speaks against, or for which trying is no longer paid by the budget."""
         setting, self.ground = choice.setting, ground
         for _ in range(MOST_HALVINGS):
             tried = self._attempt(ground, setting, starts, self.collector)
+            last = not self._affords(tried, len(starts))
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
             found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
-            objections = found.objections
-            self._enter("pilot", tried, driven.run, found.bias, objections, kept=not objections)
+            objections = self._objections(found, choice)
+            taken = last or not objections
+            self._enter("pilot", tried, driven.run, found.bias, objections, kept=taken)
             self._check_stop()
-            if not objections:
+            if taken:
                 return driven
             setting = self._cheaper(setting.halved())
         raise NoPlan("no step size was small enough for the pilot: the posterior is too far from a Gaussian")
+
+    def _affords(self, tried: Attempt, chains: int) -> bool:
+        """Whether planning stays within its share of the budget if this pilot is given up."""
+        if self.goal.budget is None:
+            return True
+        cost = chains * tried.steps(PILOT_TIME) * tried.setting.per_step(self.target.num_data)
+        return self.spent + cost <= _PLANNING_SHARE * self.goal.budget
+
+    def _objections(self, found: Findings, choice: rule.Choice) -> tuple[str, ...]:
+        """What speaks against a pilot. The error for a budget is an average over coordinates: so is that of virials."""
+        if self._left() is None:
+            return found.objections
+        wrong = np.mean(np.maximum((found.virial - 1) ** 2 - found.virial_error**2, 0)) / 4
+        return tuple(name for name in found.objections if name != "virial" or wrong > choice.price)
+
+    def _more_chains(self, driven: Driven) -> Driven:
+        """As many chains as are wanted, from where those of the pilot are; the pilot's draws are given up."""
+        assert self.ground is not None
+        z = _positions(driven)
+        self.spent += driven.run.cost.datum_gradients - driven.run.cost.planning_gradients
+        starts = z[np.arange(self.goal.num_chains) % len(z)]
+        tried = self._attempt(self.ground, driven.attempt.setting, starts, self.collector)
+        return tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("run"), lambda run: None)
 
     def _pilot_accuracy(self, choice: rule.Choice) -> float:
         if self._left() is None:
@@ -277,8 +303,8 @@ class Planner:
         assert self.ground is not None
         tried = driven.attempt
         self._enter("run", tried, driven.run, bias, objections)
-        z = np.asarray(tried.chains.checkpoint.carry.chains.state.phase.position, np.float64)
-        tried = self._attempt(self.ground, self._cheaper(tried.setting.halved()), z, self.collector)
+        setting = self._cheaper(tried.setting.halved())
+        tried = self._attempt(self.ground, setting, _positions(driven), self.collector)
         return tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("run"), lambda run: None)
 
     # ------------------------------------------------------------------ parts
@@ -287,7 +313,7 @@ class Planner:
         """Datum gradients after another pilot."""
         return self.spent + num_chains * (BURN_TIME + PILOT_TIME) * setting.per_time(self.target.num_data)
 
-    def affords(self, driven: Driven) -> bool:
+    def affords_again(self, driven: Driven) -> bool:
         """Whether the budget pays for the chains to start again with half the step."""
         if self.goal.budget is None:
             return True
@@ -333,6 +359,11 @@ class Planner:
     def _check_stop(self) -> None:
         if self.stop():
             raise KeyboardInterrupt
+
+
+def _positions(driven: Driven) -> Float[np.ndarray, "c d"]:
+    """Where the chains are, in coordinates z."""
+    return np.asarray(driven.attempt.chains.checkpoint.carry.chains.state.phase.position, np.float64)
 
 
 def _root(precision: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:

@@ -14,12 +14,17 @@ from rich.console import Console
 
 from ... import problems
 from ..._engine import progress
+from ..._engine.plan import count_steps
 from ...errors import InputError, unknown
+from ...planning.planner import Goal
+from ...planning.sampling import sample_planned
 from ...problems import Answer, Problem
+from ...result.run import Run
+from ...sampler import AbstractKernel, compose
 from ...sampling import sample
 from ..folder import Folder
 from .measures import measure
-from .methods import EVALUATED_TWICE, METHODS, Builder
+from .methods import EVALUATED_TWICE, METHODS, PLAN, Builder
 from .own import find, source
 from .report import draw, table
 
@@ -29,6 +34,9 @@ GRID = (0.5, 1.0, 2.0)
 SCALES = {"smoke": (16, 800), "laptop": (128, 4000)}
 """Chains (fewer where there are more than 32 parameters), and steps of a method with `data_per_step` data each."""
 
+_DRAWS = 4000
+"""Kept of every chain, so that thinning adds nothing to an error: √(1.5/2000) = 0.03 if they were independent."""
+
 
 def compare(
     out: str | Path = "ewsg-accuracy",
@@ -37,21 +45,23 @@ def compare(
     num_seeds: int = 3,
     scale: str = "laptop",
     grid: Sequence[float] = GRID,
+    first_seed: int = 0,
 ) -> dict[str, Any]:
     """Runs the benchmark, or the rest of it; writes a table, a figure and the numbers to `out`.
 
     Args:
         out: folder for the files.
         names: problems (`ewsg.problems.names()`); all by default.
-        methods: names of `METHODS`, or your own as `module:object`; all of `METHODS` by default.
+        methods: names of `METHODS`, "plan", or your own as `module:object`; "plan" and all of `METHODS` by default.
         num_seeds: independent repeats; intervals come from them.
         scale: "smoke" or "laptop".
-        grid: multiples of each problem's step size.
+        grid: multiples of each problem's step size; "plan" is given none.
+        first_seed: the others follow.
     """
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
     names = list(names) or list(problems.names())
-    chosen = {name: find(name) for name in methods or METHODS}
+    chosen = {name: None if name == PLAN else find(name) for name in methods or (*METHODS, PLAN)}
     for name in names:
         if name not in problems.names():
             raise unknown("problem", name, problems.names())
@@ -59,26 +69,28 @@ def compare(
     built = {name: problems.load(name) for name in names}
     loaded = {name: (problem, problems.answer(name, problem)) for name, problem in built.items()}
     own = {method: {"source": source(method)} if source(method) else {} for method in chosen}
+    seeds = range(first_seed, first_seed + num_seeds)
+    tried = [(method, factor) for method in chosen for factor in ([1.0] if method == PLAN else grid)]
     began = time.perf_counter()
     rows = []
-    with progress.bar(len(names) * len(chosen) * len(grid) * num_seeds, None, "accuracy") as update:
+    with progress.bar(len(names) * len(tried) * num_seeds, None, "accuracy") as update:
         for name, (problem, answer) in loaded.items():
             dimension = sum(np.size(leaf) for leaf in jax.tree.leaves(answer.start))
-            for (method, build), factor, seed in itertools.product(chosen.items(), grid, range(num_seeds)):
+            for (method, factor), seed in itertools.product(tried, seeds):
                 chains, steps = SCALES[scale]
                 settings = {
                     "seed": seed,
-                    "step_size": factor * problem.step_size,
+                    "step_size": None if method == PLAN else factor * problem.step_size,
                     "chains": max(16, min(chains, chains * 32 // dimension)),
                     "budget": steps * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1),
                 }
-                compute = functools.partial(_run, problem, answer, build, **settings)
+                compute = functools.partial(_run, problem, answer, chosen[method], **settings)
                 numbers = folder.part(f"{name}/{method}", settings | own[method], compute)
                 rows.append({"problem": name, "method": method, "factor": factor, **settings, **numbers})
                 update(len(rows), f"{name}: {method}")
     results = {
         "scale": scale,
-        "seeds": list(range(num_seeds)),
+        "seeds": list(seeds),
         "grid": list(grid),
         "problems": {name: _describe(*loaded[name]) for name in names},
         "rows": rows,
@@ -96,27 +108,60 @@ def compare(
 
 
 def _run(
-    problem: Problem, answer: Answer, build: Builder, *, seed: int, step_size: float, chains: int, budget: int
+    problem: Problem,
+    answer: Answer,
+    build: Builder | None,
+    *,
+    seed: int,
+    step_size: float | None,
+    chains: int,
+    budget: int,
 ) -> dict[str, Any]:
-    """The measures of one run."""
-    start = jax.tree.map(jnp.asarray, answer.start)
-    method = build(problem, start, step_size)
+    """The measures of one run; without a builder, of a planned one."""
     try:
-        run = sample(
-            problem.target,
-            method,
-            init=start,
-            num_chains=chains,
-            data_passes=budget / problem.target.num_data,
-            discard=0,
-            seed=seed,
-            progress=False,
-        )
+        if build is None or step_size is None:
+            run = _planned(problem, seed, chains, budget)
+        else:
+            start = jax.tree.map(jnp.asarray, answer.start)
+            run = _run_with(build(problem, start, step_size), problem, start, seed, chains, budget)
     except InputError as error:
         return {"refused": str(error)}
     if run.settings["interrupted"]:
         raise KeyboardInterrupt
     return measure(problem, answer, run)
+
+
+def _run_with(method: Any, problem: Problem, start: Any, seed: int, chains: int, budget: int) -> Run:
+    """The whole budget of each chain with one method, from the posterior mean."""
+    passes = budget / problem.target.num_data
+    parts = (method, None) if isinstance(method, AbstractKernel) else (method.estimator, method.integrator)
+    steps = count_steps(compose(problem.target, *parts), None, passes)
+    return sample(
+        problem.target,
+        method,
+        init=start,
+        num_chains=chains,
+        data_passes=passes,
+        discard=0,
+        thin=max(1, steps // _DRAWS),
+        seed=seed,
+        progress=False,
+    )
+
+
+def _planned(problem: Problem, seed: int, chains: int, budget: int) -> Run:
+    """The budget of all chains together, from the problem's starting point; the plan is paid out of it."""
+    return sample_planned(
+        problem.target,
+        Goal(accuracy=None, budget=budget * chains, num_chains=chains, pooled=False),
+        init=problem.init,
+        seed=seed,
+        rng=None,
+        collect=None,
+        progress=False,
+        save_to=None,
+        devices=1,
+    )
 
 
 def _describe(problem: Problem, answer: Answer) -> dict[str, Any]:

@@ -50,9 +50,16 @@ def measure(problem: Problem, answer: Answer, run: Run) -> dict[str, Any]:
         "ksd": _ksd(problem, draws),
         "ess_per_million": float(ess.min()) / (gradients / 2 * len(seen)) * 1e6,
         "kinetic_temperature": None if kinetic is None else float(np.mean(kinetic[run.ok])),
-        "cost": [float(gradients * k / seen.shape[1]) for k, _ in curve],
+        "cost": [_cost(run, gradients, k / seen.shape[1]) for k, _ in curve],
         "error": [error for _, error in curve],
     }
+
+
+def _cost(run: Run, gradients: float, share: float) -> float:
+    """Datum gradients of one chain until a share of its draws is there; those of a plan come first."""
+    steps, discard = run.settings["num_steps"], run.settings["discard"]
+    planning = run.cost.planning_gradients / len(run.ok)
+    return float(planning + (gradients - planning) * (discard + (steps - discard) * share) / max(steps, 1))
 
 
 def error_curve(draws: np.ndarray, answer: Answer) -> list[tuple[int, float]]:

@@ -85,6 +85,9 @@ SGLD moves by h/γ, as underdamped Langevin does in its overdamped limit. The fu
 fewer steps. SVRG pays for its passes over the data out of the same budget.
 """
 
+PLAN = "plan"
+"""The row without settings: the library is given the posterior and the budget, and chooses everything itself."""
+
 EVALUATED_TWICE = ("CCAdL", "covariance of the batch")
 """Methods whose data a dedicated program would evaluate once: ours computes force and covariance separately.
 

@@ -16,7 +16,7 @@ from ...integrators import AbstractIntegrator
 from ...problems import Problem
 from ...recipes import Method
 from ...sampler import AbstractKernel
-from .methods import METHODS, Builder
+from .methods import METHODS, PLAN, Builder
 
 _FORMS = (
     "an (estimator, integrator) pair, a kernel, a recipe of batch_size, step_size and friction, "
@@ -34,7 +34,7 @@ def find(name: str) -> Builder:
     if name in METHODS:
         return METHODS[name]
     if ":" not in name:
-        raise unknown("method", name, [*METHODS, "or your own as module:object"])
+        raise unknown("method", name, [*METHODS, PLAN, "or your own as module:object"])
     found = _load(name)
     if not callable(found) or isinstance(found, AbstractKernel):
         fixed = _as_method(name, found)
@@ -44,7 +44,7 @@ def find(name: str) -> Builder:
 
 def source(name: str) -> str:
     """A hash of the file of the user's own method, which identifies its results; empty for the others."""
-    if name in METHODS:
+    if name in METHODS or name == PLAN:
         return ""
     file = getattr(sys.modules[name.split(":")[0]], "__file__", None)
     return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""

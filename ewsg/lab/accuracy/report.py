@@ -10,6 +10,7 @@ from rich.table import Table
 
 from .. import figures
 from ..styles import is_known, style
+from .methods import PLAN
 
 SHOWN = (
     "full gradient",
@@ -21,6 +22,7 @@ SHOWN = (
     "paired",
     "paired, sequential",
     "control variate + paired",
+    PLAN,
 )
 """Methods in the figure, besides your own; the table has all of them."""
 
@@ -118,10 +120,11 @@ def _legend(results: dict[str, Any]) -> str:
         f"({', '.join(f'{factor:g}' for factor in results['grid'])} times the common one) where it is smallest. ESS: "
         "smallest effective sample size per 10^6 datum gradients, at the common step: blind to bias. time: of a step, "
         f"over SGHMC's. {len(results['seeds'])} seeds; ± is half their range; - means that chains diverged. All "
-        "methods start at the posterior mean, whose search is charged to none. Directional derivatives are not counted "
-        "as datum gradients: the paired rules also take one for each of their data, and `select` takes gradients of "
-        "half of them, hence twice as many steps. CCAdL and the covariance of the batch are given twice the budget, as "
-        "our composition evaluates their data twice."
+        "methods but `plan` start at the posterior mean, whose search is charged to none. `plan` is given no setting, "
+        "starts where the problem does, and pays for its search and its pilots, shared out among the chains. "
+        "Directional derivatives are not counted as datum gradients: the paired rules also take one for each of their "
+        "data, and `select` takes gradients of half of them, hence twice as many steps. CCAdL and the covariance of "
+        "the batch are given twice the budget, as our composition evaluates their data twice."
     )
 
 
@@ -145,7 +148,7 @@ def _rows(methods: dict[str, list[Cell]]) -> tuple[list[str], list[list[str]]]:
                 _number(common, "ksd"),
                 _number(common, "error", "{:.3f}"),
                 _number(top, "error", "{:.3f}", spread=True),
-                f"{top.factor:g}",
+                "its own" if method == PLAN else f"{top.factor:g}",
                 _number(common, "ess_per_million", "{:,.0f}"),
                 f"{_fastest(candidates) / seconds:.2f}",
             ]
