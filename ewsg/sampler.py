@@ -145,11 +145,18 @@ class Sampler(AbstractSampler):
 
 
 class Method(NamedTuple):
-    """An estimator, an integrator and, if any, coordinates: `ewsg.sample(target, method)` takes it in their place."""
+    """An estimator and an integrator: `ewsg.sample(target, method, ...)` takes it in their place."""
 
     estimator: AbstractEstimator
     integrator: AbstractIntegrator
-    coordinates: AbstractCoordinates | None = None
+
+
+class MethodInCoordinates(NamedTuple):
+    """The same in coordinates of its own, such as those of a plan."""
+
+    estimator: AbstractEstimator
+    integrator: AbstractIntegrator
+    coordinates: AbstractCoordinates
 
 
 class AbstractKernel(Component):

@@ -35,7 +35,7 @@ from .recipes import Method
 from .result import storage
 from .result.run import Run
 from .running import Chains, begin, complete
-from .sampler import AbstractKernel, check_parts, compose
+from .sampler import AbstractKernel, MethodInCoordinates, check_parts, compose
 from .target.coordinates import AbstractCoordinates
 from .target.fingerprint import check_same_target
 from .target.target import Target
@@ -43,7 +43,7 @@ from .target.target import Target
 
 def sample(
     target: Target,
-    estimator: AbstractEstimator | AbstractKernel | Method | Plan | None = None,
+    estimator: AbstractEstimator | AbstractKernel | Method | MethodInCoordinates | Plan | None = None,
     integrator: AbstractIntegrator | None = None,
     *,
     accuracy: float | None = None,
@@ -146,7 +146,7 @@ def sample(
 
     sampler = compose(target, estimator, integrator, coordinates)
     row = jax.eval_shape(collector.row, at.first)
-    draw_bytes = num_chains * (pytree.num_bytes(row) + loop.vector_bytes(collector, at.first))
+    draw_bytes = num_chains * (pytree.num_bytes(row) + loop.vector_bytes(collector, at.first, num_chains))
     plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
     settings = {
         "estimator": describe(estimator),
@@ -249,7 +249,7 @@ def _check_options(function: Callable, options: dict[str, Any]) -> None:
 
 
 def _parts(
-    estimator: AbstractEstimator | AbstractKernel | Method | Plan,
+    estimator: AbstractEstimator | AbstractKernel | Method | MethodInCoordinates | Plan,
     integrator: AbstractIntegrator | None,
     coordinates: AbstractCoordinates | None,
 ) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None, AbstractCoordinates | None]:
@@ -260,11 +260,12 @@ def _parts(
         )
     if isinstance(estimator, Plan):
         estimator = estimator.method
-    if not isinstance(estimator, Method):
+    if not isinstance(estimator, Method | MethodInCoordinates):
         return estimator, integrator, coordinates
-    if integrator is not None or (coordinates is not None and estimator.coordinates is not None):
+    own = getattr(estimator, "coordinates", None)
+    if integrator is not None or (coordinates is not None and own is not None):
         raise InputError("give either a recipe or an estimator and an integrator, not both")
-    return estimator.estimator, estimator.integrator, estimator.coordinates or coordinates
+    return estimator.estimator, estimator.integrator, own or coordinates
 
 
 def _goal(

@@ -13,7 +13,7 @@ from .._core import pytree
 from .._core.types import Position
 from ..estimators import AbstractEstimator, ControlVariate, Full, Leverage, Paired
 from ..integrators import Walled
-from ..sampler import Method
+from ..sampler import MethodInCoordinates as Method
 from ..target.coordinates import Dense
 from ..target.target import Target
 from .rule import FIRST, FRICTION, FULL, SECOND, Setting

@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from ..result.run import Run
-from ..sampler import Method
+from ..sampler import MethodInCoordinates
 from . import rule
 from .attempt import Driven
 from .planner import Planner
@@ -29,7 +29,7 @@ class Plan:
     """
 
     accuracy: float
-    method: Method
+    method: MethodInCoordinates
     notes: dict[str, tuple[Any, str]]
     pilot: Run
 

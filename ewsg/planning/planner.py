@@ -39,7 +39,7 @@ _PLANNING_SHARE = 0.3
 _MOST_PARAMETERS = 500
 _SUSPICIOUS_OBJECTIONS = 3
 _TOO_FAR = (
-    "no step size was small enough within the budget: the posterior is too far from a Gaussian (a funnel, heavy tails), "
+    "no step size was small enough within the budget: the posterior is too far from a Gaussian (a funnel, heavy tails) "
     "or has no proper prior where the data say nothing, as with separated classes: give a proper prior, reparametrise, "
     "or use ewsg.NUTS"
 )

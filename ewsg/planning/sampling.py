@@ -31,7 +31,7 @@ from .ground import Ground
 from .plan import Plan, describe_plan
 from .planner import Goal, Planner
 
-_FEWEST_CHAINS = 8
+_FEWEST_CHAINS, _MOST_CHAINS = 8, 256
 _FINEST_ACCURACY = 1e-3
 DEFAULT_ACCURACY = 0.05
 DEFAULT_CHAINS = 32
@@ -152,6 +152,8 @@ def check_chains(num_chains: Any) -> int:
             f"num_chains={num_chains} is too few to tell an error bar from: take at least {_FEWEST_CHAINS}, or leave "
             f"it out for {DEFAULT_CHAINS}"
         )
+    if num_chains > _MOST_CHAINS:
+        raise InputError(f"num_chains={num_chains} is more than a planned run takes: at most {_MOST_CHAINS}")
     return int(num_chains)
 
 
@@ -235,7 +237,7 @@ def _restored(planner: Planner, run: Run) -> Driven:
     planner.ground = Ground(target, coordinates, within, *_parts(plain, prepared), int(cost.datum_gradients))
     collector = InCoordinates(planner.collector, coordinates)
     sampler = Sampler(within, prepared, integrator)
-    restored = _copied(run) if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
+    restored = run if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
     checkpoint = jax.tree.map(lambda leaf: leaf.copy(), restored.checkpoint)  # the loop takes its arguments over
     kept = Kept(restored.draws, restored.stats)
@@ -246,13 +248,6 @@ def _restored(planner: Planner, run: Run) -> Driven:
     setting = rule.Setting(kind, batch, integrator.step_size)
     planner.spent = run.cost.planning_gradients
     return Driven(Attempt(setting, chains, settings["discard"], settings["thin"]), restored)
-
-
-def _copied(run: Run) -> Run:
-    """The run with chains of its own: the loop takes those that it is given."""
-    assert isinstance(run.checkpoint, Checkpoint)
-    carry = jax.tree.map(lambda leaf: leaf.copy(), run.checkpoint.carry)
-    return dataclasses.replace(run, checkpoint=run.checkpoint._replace(carry=carry))
 
 
 def _kind(estimator: AbstractEstimator) -> str:
