@@ -185,6 +185,25 @@ class TestNoPlan:
         run = ewsg.sample(ewsg.models.linear(x, Y, noise_scale=0.7), accuracy=0.2, progress=False)
         assert run.verdict.reached  # the prior informs that direction
 
+    def test_two_modes(self):
+        y = np.concatenate([RNG.normal(-2, 0.5, 60), RNG.normal(2, 0.5, 60)]).astype(np.float32)
+
+        def log_likelihood(mu, y):
+            return jnp.logaddexp(-2 * (y - mu[0]) ** 2, -2 * (y - mu[1]) ** 2)
+
+        target = ewsg.Target(
+            log_likelihood, lambda mu: -0.02 * jnp.sum(mu**2), y, init=np.array([-0.1, 0.1], np.float32)
+        )
+        with pytest.raises(ewsg.errors.NoPlan, match="several modes"):
+            ewsg.plan(target, progress=False)
+
+    def test_too_many_parameters(self):
+        target = ewsg.Target(
+            lambda mu, x: -jnp.sum(mu**2) * x, None, np.ones(5, np.float32), init=np.zeros(501, np.float32)
+        )
+        with pytest.raises(ewsg.errors.NoPlan, match="501 parameters"):
+            ewsg.plan(target, progress=False)
+
     def test_a_saddle(self):
         def log_likelihood(params, y):
             return -0.5 * (y - params[0] * params[1]) ** 2
