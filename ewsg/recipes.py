@@ -3,7 +3,7 @@
 Example:
     >>> import ewsg
     >>> ewsg.recipes.sghmc(batch_size=10, step_size=1e-3, friction=5.0)
-    Method(estimator=Uniform(...), integrator=Underdamped(...), coordinates=None)
+    Method(estimator=Uniform(...), integrator=Underdamped(...))
 """
 
 from ._core.types import Position, Schedule

@@ -65,7 +65,7 @@ def test_bench_accuracy_passes_its_options_on(run, monkeypatch):
     assert (
         run("bench", "accuracy", "--problem", "pima", "--method", "SGHMC", "--seeds", "2", "--scale", "smoke")[0] == 0
     )
-    main.assert_called_once_with(Path("ewsg-accuracy"), ["pima"], ["SGHMC"], 2, "smoke")
+    main.assert_called_once_with(Path("ewsg-accuracy"), ["pima"], ["SGHMC"], 2, "smoke", first_seed=0)
 
 
 @pytest.mark.untyped  # typer hands over its own base class of typer.Context
