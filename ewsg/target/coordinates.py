@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from .._core import pytree
 from .._core.component import Component, as_real
-from .._core.types import Batch, Position
+from .._core.types import Batch, HostOrDevice, Position
 from ..errors import InputError
 from .likelihood import AbstractLikelihood
 
@@ -138,7 +138,7 @@ class LowRank(AbstractCoordinates):
     def solve(self, vector: Vector) -> Vector:
         return self._stretched(vector / self.scale, 1 / self.stretch - 1)
 
-    def _stretched(self, vector: Vector, by: Float[Array, " k"]) -> Vector:
+    def _stretched(self, vector: Vector, by: Float[HostOrDevice, " k"]) -> Vector:
         return vector + self.directions @ (by * (vector @ self.directions))
 
 

@@ -88,6 +88,7 @@ def test_unknown_names_are_refused_before_anything_runs(tmp_path, options, messa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.untyped
 def test_a_plan_is_paid_first():
     """Half of the draws of a chain: the plan's share, the discarded steps, and half of the others."""
     run = SimpleNamespace(
