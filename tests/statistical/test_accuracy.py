@@ -58,5 +58,5 @@ def test_the_summary_warns_of_sghmc_and_not_of_paired():
     assert 0 < paired.diagnostics["predicted_sd_error"] < 0.05
     small = ewsg.sample(problem.target, ewsg.Paired(4), integrator, **options)
     summary = small.summary()
-    assert any("double the batch size" in s for s in summary.warnings)
+    assert any("too noisy for paired selection" in s for s in summary.warnings)
     assert summary.diagnostics["predicted_sd_error"] > 0.05
