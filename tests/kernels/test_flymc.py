@@ -16,7 +16,7 @@ from ewsg.interface import Cost
 from ewsg.kernels import FlyMC, GaussianTaylorBound, LogisticBound
 from ewsg.kernels.bounds import logistic as logistic_bound
 from ewsg.kernels.flymc import exponential, log_expm1
-from ewsg.target import mode
+from ewsg.target import newton
 
 
 def test_time_of_a_step_does_not_grow_with_the_data():
@@ -50,7 +50,7 @@ def test_time_of_a_step_does_not_grow_with_the_data():
 def test_cost_is_counted_by_hand(resample, count, monkeypatch):
     """The start, the resampled and the bright data; the passes of the mode search, counted where they are made."""
     passes = []
-    for module, name, price in ((mode, "_expand", 3), (logistic_bound, "_sums", 1)):  # a Hessian is d = 2 derivatives
+    for module, name, price in ((newton, "_expand", 3), (logistic_bound, "_sums", 1)):  # a Hessian is d = 2 derivatives
         original = getattr(module, name)
         counted = lambda *args, original=original, price=price: passes.append(price) or original(*args)  # noqa: E731
         monkeypatch.setattr(module, name, counted)
