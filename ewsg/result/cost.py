@@ -18,6 +18,7 @@ class RunCost:
         compile_seconds: time spent compiling it.
         planning_gradients: the part of the datum gradients that a plan took (`ewsg.plan`), given-up pilots included;
             in `data_passes` it is shared out among the chains.
+        planning_seconds: time that the plan took, compilation included; not part of `seconds`.
         diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
             the method's own.
     """
@@ -29,6 +30,7 @@ class RunCost:
     compile_seconds: float = 0.0
     diagnostic_directional: int = 0
     planning_gradients: int = 0
+    planning_seconds: float = 0.0
 
     @staticmethod
     def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
@@ -39,6 +41,7 @@ class RunCost:
         return RunCost(
             datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients) + earlier.planning_gradients,
             planning_gradients=earlier.planning_gradients,
+            planning_seconds=earlier.planning_seconds,
             datum_directional=int(snapshot.datum_directional.sum()) + int(preparation.datum_directional),
             diagnostic_directional=snapshot.num_probes * sampler.probe_cost(),
             data_passes=float(passes + shared),
