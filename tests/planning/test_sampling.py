@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg.planning import planner as planners
+from ewsg.planning import planner as planners, rule
 from ewsg.planning.goal import Goal
+from ewsg.planning.ground import num_probes
 from ewsg.planning.sampling import sample_planned
 
 RNG = np.random.default_rng(0)
@@ -54,6 +55,8 @@ def test_every_datum_gradient_is_counted(run):
     assert run.cost.datum_gradients == own + run.cost.planning_gradients
     assert run.cost.planning_gradients > 3 * 400
     assert run.cost.data_passes == pytest.approx(run.cost.datum_gradients / 400 / 32)
+    assert run.cost.planning_seconds > 0
+    assert run.summary().diagnostics["planning_seconds"] == run.cost.planning_seconds
 
 
 def test_equal_seeds_give_equal_runs(run):
@@ -262,3 +265,20 @@ def test_what_a_second_order_costs_is_shared_like_the_budget(pooled, share):
     planner.spent = 3200
     assert planner._share(6400.0) == pytest.approx(6400 * share)
     assert planner._left() == pytest.approx(3200 * share)
+
+
+def test_the_second_order_gives_way_to_the_first():
+    """Heavy tails, where it fails, are no better with half the step; what is plainer is halved."""
+    planner = object.__new__(planners.Planner)
+    planner.target = linear()
+    planner._plainer = rule.Setting(rule.FIRST, 4, 0.1)
+    assert planner._after_objection(rule.Setting(rule.SECOND, 2, 0.5)) == planner._plainer
+    assert planner._after_objection(planner._plainer) == rule.Setting(rule.FIRST, 4, 0.05)
+    planner._plainer = None  # of a resumed run
+    assert planner._after_objection(rule.Setting(rule.SECOND, 2, 0.5)) == rule.Setting(rule.SECOND, 2, 0.25)
+    everything = rule.Setting(rule.FULL, 0, rule.LARGEST_STEP)
+    assert planner._after_objection(rule.Setting(rule.FIRST, 100, 0.25)) == everything  # 2 · 100/0.125 > 400/0.5
+
+
+def test_probes_are_many_where_data_are_few():
+    assert [num_probes(n) for n in (20, 250, 1000, 10**4, 10**7)] == [16, 16, 4, 2, 2]
