@@ -147,7 +147,7 @@ def test_resume_with_another_target_is_refused(saved, gaussian, centres):
         "do not fit": ewsg.Target(lambda t, c: t["a"] * c[0], None, centres),
     }
     for sentence, target in others.items():
-        with pytest.raises(ewsg.errors.InputError, match="another target") as caught:
+        with pytest.raises(ewsg.errors.InputError, match="a different target") as caught:
             ewsg.resume(path, target, num_steps=5)
         assert any(part in str(caught.value) for part in sentence.split("|"))
 
