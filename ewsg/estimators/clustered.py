@@ -70,17 +70,17 @@ class Clustered(AbstractEstimator):
         if self.labels is not None and self.features is not None:
             raise InputError("Clustered takes labels= or features=, not both: labels leave nothing to cluster")
         if self.labels is not None and not np.issubdtype(self.labels.dtype, np.integer):
-            raise InputError(f"Clustered: labels must be whole numbers, one for each datum, not {self.labels.dtype}")
+            raise InputError(f"Clustered: labels must be whole numbers, one per datum, not {self.labels.dtype}")
 
     def check(self, num_data: int, has_momentum: bool) -> None:
         del has_momentum
         for name, values in (("labels", self.labels), ("features", self.features)):
             if values is not None and values.shape[:1] != (num_data,):
                 raise InputError(
-                    f"Clustered: {name} has shape {values.shape} for {num_data} data: give one row for each datum"
+                    f"Clustered: {name} has shape {values.shape} for {num_data} data: give one row per datum"
                 )
         if self.labels is not None and self.labels.ndim != 1:
-            raise InputError(f"Clustered: labels has shape {self.labels.shape}: give one whole number for each datum")
+            raise InputError(f"Clustered: labels has shape {self.labels.shape}: give one whole number per datum")
         if self.labels is None and self.strata is None and self.num_clusters > num_data:
             raise InputError(
                 f"Clustered: num_clusters {self.num_clusters} is larger than the number of data {num_data}: "

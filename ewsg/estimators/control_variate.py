@@ -127,7 +127,7 @@ def _shaped_like(position: Position, point: Position) -> Position:
     given = jax.tree.leaves(point)
     if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in given]:
         raise InputError(
-            f"ControlVariate: the anchor has arrays of shapes {[leaf.shape for leaf in given]} and the parameters have "
+            f"ControlVariate: the anchor has arrays of shapes {[leaf.shape for leaf in given]} but the parameters have "
             f"{[leaf.shape for leaf in leaves]}: give an anchor (or start) like the parameters"
         )
     return structure.unflatten([own.astype(leaf.dtype) for own, leaf in zip(given, leaves, strict=True)])

@@ -107,7 +107,7 @@ class CovarianceFriction(AbstractEstimator):
     def check(self, num_data: int, has_momentum: bool) -> None:
         self.inner.check(num_data, has_momentum)
         if not has_momentum:
-            raise InputError("CovarianceFriction acts on a momentum and this integrator has none: use Underdamped")
+            raise InputError("CovarianceFriction acts on a momentum, but this integrator has none: use Underdamped")
 
     def prepare(self, target: Target) -> tuple["CovarianceFriction", Cost]:
         inner, cost = self.inner.prepare(target)

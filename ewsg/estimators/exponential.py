@@ -86,7 +86,7 @@ class Exponential(AbstractMinibatch):
         super().check(num_data, has_momentum)
         if self.x in ("momentum", "next_zero") and not has_momentum:
             raise InputError(
-                f"Exponential(x={self.x!r}) needs a momentum and this integrator has none: "
+                f"Exponential(x={self.x!r}) needs a momentum, but this integrator has none: "
                 "choose x='zero', 'one', 'noise' or a function of the kick"
             )
         if self.x == "noise" and has_momentum:

@@ -78,7 +78,7 @@ class Paired(AbstractMinibatch):
         del has_momentum
         if not self.replace and 2 * self.batch_size > num_data:
             raise InputError(
-                f"Paired: {self.batch_size} pairs need {2 * self.batch_size} different data and there are {num_data}: "
+                f"Paired: {self.batch_size} pairs need {2 * self.batch_size} different data, but there are {num_data}: "
                 "take fewer pairs, or replace=True"
             )
 

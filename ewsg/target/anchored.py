@@ -60,7 +60,7 @@ class AnchoredLikelihood(AbstractLikelihood):
         return pytree.subtract(pytree.subtract(derivative(params), there), bend)
 
     def _at_anchor(self, params: Position, derivative: Callable[[Position], Position]) -> tuple[Position, Position]:
-        """f(a), and f'(a)x."""
+        """f(a) and f'(a)x."""
         return jax.jvp(derivative, (self.anchor,), (pytree.subtract(params, self.anchor),))
 
 

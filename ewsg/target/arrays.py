@@ -63,7 +63,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def jax_dtype(dtype: Any) -> np.dtype:
-    """The dtype in which JAX holds numbers of this one: at most 32 bits unless `jax_enable_x64` is on."""
+    """The dtype to which JAX converts this one: at most 32 bits per number unless `jax_enable_x64` is on."""
     native = np.dtype(dtype).newbyteorder("=")
     return np.dtype(jax.dtypes.canonicalize_dtype(np.float64 if native == np.longdouble else native))
 

@@ -83,8 +83,8 @@ class FullForm(AbstractSampledForm):
         del key
         if zero.size > _MOST_ROWS:
             raise InputError(
-                f"{OWNER}(form='full') would keep a {zero.size} × {zero.size} matrix for every chain and "
-                f"the limit is {_MOST_ROWS:,}: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
+                f"{OWNER}(form='full') would keep a {zero.size} × {zero.size} matrix for every chain, but "
+                f"the limit is {_MOST_ROWS:,} rows: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
             )
         return jnp.zeros((zero.size, zero.size), zero.dtype), None
 
