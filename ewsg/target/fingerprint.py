@@ -50,7 +50,7 @@ def check_same_target(saved: dict[str, Any], target: Target) -> None:
             f"the saved run has a different target: it had {saved['num_data']} data and this one has {target.num_data}"
         )
     if saved["data"] != _digest(target.data.arrays):
-        raise InputError("the saved run has a different target: its data are not these, so its chains cannot continue")
+        raise InputError("the saved run has a different target: its data differ, so its chains cannot continue")
     if any(jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype for leaf in jax.tree.leaves(saved["position"])):
         raise InputError("the saved run has 64-bit parameters: set jax.config.update('jax_enable_x64', True) first")
     try:

@@ -161,7 +161,7 @@ def test_resume_needs_what_a_file_cannot_hold(gaussian, tmp_path):
     with pytest.raises(ewsg.errors.InputError, match="pass estimator= again"):
         ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20)
     equal(ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=estimator).draws, whole.draws)
-    with pytest.raises(ewsg.errors.InputError, match="another estimator"):
+    with pytest.raises(ewsg.errors.InputError, match="a different estimator"):
         ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=ewsg.Reshuffled(2))
 
 
