@@ -19,7 +19,7 @@ from ._engine import interrupt, loop, progress as _progress, start as _start
 from ._engine.draws import Kept
 from ._engine.driver import Driver, Snapshot
 from ._engine.plan import Plan
-from ._engine.state import HOT, Checkpoint, Limits
+from ._engine.state import HOT_RATIO, Checkpoint, Limits
 from .collect import AbstractCollector, InCoordinates
 from .errors import InputError, first_line
 from .result.autosave import Autosave
@@ -31,7 +31,7 @@ from .target.coordinates import AbstractCoordinates
 from .target.fingerprint import fingerprint as _fingerprint
 from .target.target import Target
 
-_PROBE_STEPS = 10
+_STEPS_PER_PROBE = 10
 _RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 Tick = Callable[[int, str], None]
 
@@ -158,8 +158,8 @@ def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, 
     largest = float(np.finfo(np.float32).max)
     return Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
-        temperature=np.array(min(HOT * float(sampler.temperature), largest), np.float32),
-        probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
+        temperature=np.array(min(HOT_RATIO * float(sampler.temperature), largest), np.float32),
+        probe_every=np.array(max(1, _STEPS_PER_PROBE // plan.thin), np.int32),
     )
 
 

@@ -12,7 +12,7 @@ from ..collect import AbstractCollector
 from ..sampler import AbstractSampler
 from . import loop, placement, state
 from .draws import DrawBuffer, Kept
-from .plan import FIRST_QUOTA, Plan, next_chunk, next_quota
+from .plan import FIRST_CALL_STEPS, Plan, next_chunk, next_quota
 
 _LARGE_DATUM_BYTES = 64 * 2**10
 
@@ -91,7 +91,7 @@ class Driver:
             between_calls: called after every call of the loop, for example to save a `snapshot`.
         """
         self._compile()
-        quota, live = FIRST_QUOTA, ""
+        quota, live = FIRST_CALL_STEPS, ""
         while self._done < self._plan.num_steps and not stop():
             began, before = time.perf_counter(), self._done
             live = self._advance(quota) or live

@@ -17,7 +17,7 @@ _MOST_DRAWS_PER_CALL = 4096
 _MOST_STEPS_PER_CALL = 2**30
 _MOST_GROWTH_PER_CALL = 16
 _SECONDS_PER_CALL, _MOST_SECONDS_PER_CALL = 1.0, 3.0
-FIRST_QUOTA = 8
+FIRST_CALL_STEPS = 8
 """The number of steps in the first call, and in a call whose steps are slow."""
 
 
@@ -134,5 +134,5 @@ def next_quota(taken: int, seconds: float, quota: int) -> int:
     taken up to 8 at a time, as long as an interrupt need not wait more than three seconds.
     """
     rate = taken / max(seconds, 1e-6)
-    wanted = max(1, int(_SECONDS_PER_CALL * rate), min(FIRST_QUOTA, int(_MOST_SECONDS_PER_CALL * rate)))
+    wanted = max(1, int(_SECONDS_PER_CALL * rate), min(FIRST_CALL_STEPS, int(_MOST_SECONDS_PER_CALL * rate)))
     return min(wanted, _MOST_GROWTH_PER_CALL * max(quota, taken), _MOST_STEPS_PER_CALL)

@@ -13,7 +13,7 @@ from .._random.streams import Keys
 from ..sampler import SamplerState
 from .placement import AXIS
 
-HOT = 1_000.0
+HOT_RATIO = 1_000.0
 """A chain this many times hotter than the target does not sample from it, even if all its values are finite."""
 Tree = TypeVar("Tree")
 

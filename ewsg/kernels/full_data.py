@@ -23,7 +23,7 @@ from ..sampler import AbstractKernel, AbstractSampler, SamplerState
 from ..target.density import densities
 from ..target.target import Target
 
-_ENERGY_TOLERANCE = 0.1
+_ENERGY_TOLERANCE_IN_T = 0.1
 _CHECKED_STARTS = 8
 
 
@@ -141,7 +141,7 @@ def check_digits(target: Target, temperature: Scalar, positions: Position) -> No
             f"the log density is {found[chain]} at the start of chain {chain}: "
             "start from a point of positive density (see init=)"
         )
-    if np.max(np.spacing(np.abs(found))) > _ENERGY_TOLERANCE * float(temperature):
+    if np.max(np.spacing(np.abs(found))) > _ENERGY_TOLERANCE_IN_T * float(temperature):
         raise InputError(
             f"the log density at the start, {found.min():.3g}, has too few digits in {found.dtype}: "
             "start nearer to the mode, or turn on jax_enable_x64"

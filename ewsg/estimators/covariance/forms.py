@@ -15,7 +15,7 @@ from .drag import Rates, eigh, factor_drag, matrix_drag, orthonormal, stretched
 from .settings import OWNER, Settings
 
 _MOST_ROWS = 2_000
-_ROUNDING_UNITS = 32
+_ROUNDING_IN_EPS = 32
 
 
 class GradientMoments(NamedTuple):
@@ -187,4 +187,4 @@ def make_form(settings: Settings) -> AbstractForm:
 
 
 def _rounding(mean: Float[Array, " d"]) -> float:
-    return float(_ROUNDING_UNITS * jnp.finfo(mean.dtype).eps)
+    return float(_ROUNDING_IN_EPS * jnp.finfo(mean.dtype).eps)
