@@ -20,8 +20,8 @@ from .collect import AbstractCollector, InCoordinates, as_collector, check_colle
 from .errors import InputError, shown, unknown
 from .estimators import AbstractEstimator, Full
 from .integrators import BAOAB, AbstractIntegrator
+from .planning.goal import Goal
 from .planning.plan import Plan as Plan
-from .planning.planner import Goal
 from .planning.sampling import (
     DEFAULT_ACCURACY,
     DEFAULT_CHAINS,

@@ -3,6 +3,7 @@
 Continuous settings are leaves, so that a sweep is a `vmap` and never a recompilation; counts and names are static.
 """
 
+import base64
 import dataclasses
 import importlib
 import inspect
@@ -17,7 +18,8 @@ import numpy as np
 
 from ..errors import InputError, shown, unknown
 
-_DESCRIBED_ENTRIES = 10_000
+_LISTED_ENTRIES = 1_000
+_DESCRIBED_ENTRIES = 2**18  # a matrix of 512 × 512: coordinates of a plan
 _DESCRIBED_DEPTH = 50
 _DESCRIBED_BITS = 1_024
 _PACKAGE = __name__.partition(".")[0]
@@ -105,7 +107,7 @@ def _describe(value: Any, depth: int) -> Any:
 
 
 def _describe_array(value: Any) -> Any:
-    """Numbers and small arrays of numbers by value, anything else by its name."""
+    """Numbers and arrays of up to 2¹⁸ numbers by value (base64 beyond 1,000), anything else by its name."""
     name = getattr(getattr(value, "function", value), "__qualname__", type(value).__name__)
     if callable(value) or isinstance(value, dict | list | tuple):
         return {"$opaque": str(name)}
@@ -116,7 +118,12 @@ def _describe_array(value: Any) -> Any:
         return {"$opaque": str(name)}
     if not numeric or array.size > _DESCRIBED_ENTRIES:
         return {"$opaque": f"{name} of {array.size:,} entries" if array.ndim else str(name)}
-    return array.item() if array.ndim == 0 else {"$array": array.tolist(), "dtype": str(array.dtype)}
+    if array.ndim == 0:
+        return array.item()
+    if array.size <= _LISTED_ENTRIES:
+        return {"$array": array.tolist(), "dtype": str(array.dtype)}
+    packed = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return {"$packed": packed, "dtype": str(array.dtype), "shape": list(array.shape)}
 
 
 def rebuild(config: Any, role: str) -> Any:
@@ -137,6 +144,9 @@ def _rebuild(config: Any, role: str) -> Any:
         return config
     if "$array" in config:
         return np.asarray(config["$array"], jax.numpy.dtype(config["dtype"]))
+    if "$packed" in config:
+        flat = np.frombuffer(base64.b64decode(config["$packed"]), jax.numpy.dtype(config["dtype"]))
+        return flat.reshape(config["shape"]).copy()
     if "$dict" in config:
         return {name: _rebuild(value, role) for name, value in config["$dict"]}
     if "$list" in config:

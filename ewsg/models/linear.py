@@ -1,7 +1,7 @@
 """Linear regression with normal errors, of known or unknown scale."""
 
 import math
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,6 +33,7 @@ class Linear(AbstractLinearPredictor):
         noise_scale: σ > 0, a leaf.
     """
 
+    log_concave: ClassVar[bool] = True
     noise_scale: Scalar
 
     def __check_init__(self):

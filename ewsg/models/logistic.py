@@ -1,5 +1,7 @@
 """Logistic regression."""
 
+from typing import ClassVar
+
 import jax
 from numpy.typing import ArrayLike
 
@@ -16,6 +18,8 @@ class Logistic(AbstractLinearPredictor):
 
     ∇ℓ = sigmoid(−θ·z) z.   The one data array is z, of shape (n, d); θ has shape (d,).
     """
+
+    log_concave: ClassVar[bool] = True
 
     def features(self, data: Batch) -> Rows | Vector:
         return data

@@ -1,5 +1,7 @@
 """Poisson regression of counts, with the log link."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import gammaln
@@ -20,6 +22,8 @@ class Poisson(AbstractLinearPredictor):
     Above η = ½ log(largest number), 44 in float32 and 354 in float64 (no count comes near e^44), e^η is
     continued by its tangent: a chain that overshoots feels a large finite force, not infinity times zero.
     """
+
+    log_concave: ClassVar[bool] = True
 
     def features(self, data: Batch) -> Rows | Vector:
         return data["features"]

@@ -1,5 +1,7 @@
 """Priors of regression coefficients."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -25,6 +27,7 @@ class GaussianPrior(eqx.Module):
         precision: λ ≥ 0, a leaf: a sweep over priors is a `vmap`.
     """
 
+    log_concave: ClassVar[bool] = True
     precision: Scalar
 
     def __check_init__(self):

@@ -1,5 +1,7 @@
 """Softmax (multinomial logistic) regression."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -27,6 +29,7 @@ class Softmax(AbstractLikelihood):
         num_classes: K.
     """
 
+    log_concave: ClassVar[bool] = True
     num_classes: int = eqx.field(static=True)
 
     def __check_init__(self):

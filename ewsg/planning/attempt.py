@@ -67,6 +67,7 @@ def attempt(
     collector: AbstractCollector,
     settings: dict[str, Any],
     spent: int,
+    seconds: float,
     devices: int = 1,
 ) -> Attempt:
     """Chains at a setting, from starting points in the user's parameters.
@@ -78,7 +79,8 @@ def attempt(
         key: of the chains.
         collector: what is kept.
         settings: for the run.
-        spent: datum gradients so far, for the cost of the run.
+        spent: datum gradients of the plan so far, for the cost of the run.
+        seconds: of the plan so far.
         devices: how many share the chains.
     """
     method, prepared = ground.method(setting)
@@ -96,5 +98,5 @@ def attempt(
     chains = begin(
         ground.target, sampler, collector, method.coordinates, at, key, settings, _DIVERGENCE_LIMIT, plan, devices
     )
-    cost = dataclasses.replace(chains.cost, planning_gradients=spent)
+    cost = dataclasses.replace(chains.cost, planning_gradients=spent, planning_seconds=seconds)
     return Attempt(setting, dataclasses.replace(chains, cost=cost), burn, thin)

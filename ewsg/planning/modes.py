@@ -1,4 +1,4 @@
-"""Is there one mode? Two more searches, from elsewhere, on a part of the data."""
+"""The mode, and whether it is the only one: two more searches, from elsewhere, on a part of the data."""
 
 import equinox as eqx
 import jax
@@ -8,14 +8,55 @@ from jaxtyping import Float
 
 from .._core import pytree
 from .._core.types import Position
-from ..errors import InputError
+from ..errors import InputError, NoPlan
 from ..target.data import Dataset
 from ..target.mode import Mode, find_mode
 from ..target.target import Target
 
+MOST_PARAMETERS = 500
 _ROWS = 1_000
 _MOST_PASSES = 60
 _SAME_SD = 5.0
+
+
+def the_mode(target: Target, init: Position, rng: np.random.Generator) -> tuple[Mode, int]:
+    """The mode of a posterior that can be planned for, and datum gradients; raises NoPlan for any other.
+
+    A log-concave density has one mode; any other is also searched from elsewhere.
+    """
+    if pytree.size(init) > MOST_PARAMETERS:
+        raise NoPlan(
+            f"{pytree.size(init):,} parameters are more than the {MOST_PARAMETERS} that a plan can whiten: give an "
+            "estimator and an integrator (docs/networks.md)"
+        )
+    found = find_mode(target, init, method="subsamples", seed=int(rng.integers(2**31)))
+    spent = int(found.cost.datum_gradients)
+    if found.num_flat:
+        raise NoPlan(
+            f"{found.num_flat} direction(s) of the parameters are informed by neither data nor prior: give a proper "
+            "prior (prior_scale=), or leave out columns that are sums of others"
+        )
+    if found.num_negative:
+        raise NoPlan(
+            f"the density curves upwards in {found.num_negative} direction(s) where the search for the mode ended: a "
+            "saddle, or one of many modes, as networks have: start elsewhere (init=), or give an estimator and an "
+            "integrator (docs/networks.md)"
+        )
+    if found.distance is None or not found.distance < 1:
+        raise NoPlan(
+            "the search found no mode: the density may grow without bound, as that of separated classes under a flat "
+            "prior: give a proper prior (prior_scale=), or start nearer the mode (init=)"
+        )
+    if target.is_log_concave:
+        return found, spent
+    apart, more = farthest_other_mode(target, found, elsewhere(init, found.position, rng), rng)
+    if apart:
+        raise NoPlan(
+            f"the posterior has several modes: searches from two starts end {apart:.3g} posterior sd apart, and a plan "
+            "would sample around one of them: make the parameters identifiable (order them, fix a sign), or give an "
+            "estimator and an integrator"
+        )
+    return found, spent + more
 
 
 def farthest_other_mode(

@@ -14,7 +14,7 @@ from ..estimators import AbstractEstimator
 from ..result.paired import predicted_sd_error
 from ..target.target import Target
 
-_FEWEST_DATA, _MOST_DATA = 64, 256
+_FEWEST_DATA, _MOST_DATA = 16, 256
 _QUANTILE = 0.9
 
 

@@ -1,10 +1,9 @@
 """The search for a plan: mode, coordinates, noise, setting, pilots."""
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,13 +16,15 @@ from ..collect import AbstractCollector, Draws
 from ..errors import NoPlan
 from ..result.run import Run
 from ..running import Tick
-from ..target.mode import Mode, find_mode
+from ..target.mode import Mode
 from ..target.target import Target
 from . import rule
 from .attempt import BURN_TIME, Attempt, Driven, attempt
 from .findings import Findings, judge
-from .ground import PROBES, Ground, lay, unraveller
-from .modes import elsewhere, farthest_other_mode
+from .goal import Goal, Pilot
+from .ground import Ground, lay, num_probes, unraveller
+from .modes import the_mode
+from .moments import root_of_inverse, shrunk_moments
 from .noise import Noise, measure
 
 _PILOT_CHAINS = 32
@@ -33,46 +34,16 @@ MOST_HALVINGS = 6
 _LAPLACE_SPREAD = 0.7
 _MOST_REFUSED_AT_FIRST = 1e-3
 _ACCURACY_AT_FIRST = 0.25
-_MOST_HEAT_AT_FIRST = 0.2
+_MOST_HEAT_AT_FIRST = 0.5
+_FIRST_PILOT_TIME = 12.0
 _SECOND_ORDER_SHARE = 0.5
 _PLANNING_SHARE = 0.3
-_MOST_PARAMETERS = 500
 _SUSPICIOUS_OBJECTIONS = 3
 _TOO_FAR = (
     "no step size was small enough within the budget: the posterior is too far from a Gaussian (a funnel, heavy tails) "
     "or has no proper prior where the data say nothing, as with separated classes: give a proper prior, reparametrise, "
     "or use ewsg.NUTS"
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Goal:
-    """What a run is for.
-
-    Attributes:
-        accuracy: of every mean and sd, in posterior sd; None is the best that the budget allows.
-        budget: datum gradients, all chains and the plan together; None is no limit.
-        seconds: of wall-clock time; None is no limit.
-        num_chains: chains.
-        pooled: whether chains are pooled; if not, the error of each one counts (for comparisons).
-    """
-
-    accuracy: float | None = 0.05
-    budget: float | None = None
-    seconds: float | None = None
-    num_chains: int = 32
-    pooled: bool = True
-
-
-class Pilot(NamedTuple):
-    """A setting that was tried, for how long, and what spoke against it."""
-
-    stage: str
-    setting: rule.Setting
-    bias: float
-    time: float
-    cost: int
-    objections: tuple[str, ...]
 
 
 class Planner:
@@ -114,6 +85,7 @@ class Planner:
         self.ground: Ground | None = None
         self.mode: Mode | None = None
         self.noises: dict[str, Noise] = {}
+        self._plainer: rule.Setting | None = None
 
     def key(self) -> Key:
         """A key that was not used before."""
@@ -129,8 +101,7 @@ class Planner:
         points = self._rng.normal(size=(_POINTS, ground.dimension))
         starts = _LAPLACE_SPREAD * self._rng.normal(size=(_PILOT_CHAINS, ground.dimension))
         ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST), None)
-        draws = self._first_pilot(ground, choice, starts)
-        ground, within = self._recentred(ground, draws)
+        ground, within = self._recentred(ground, *self._first_pilot(ground, choice, starts))
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
         ground, choice = self._choose(ground, points, self.accuracy, self._left())
         chains = min(self.goal.num_chains, _PILOT_CHAINS)
@@ -138,42 +109,12 @@ class Planner:
         return driven if chains == self.goal.num_chains else self._more_chains(driven)
 
     def _at_mode(self) -> Ground:
-        if pytree.size(self.init) > _MOST_PARAMETERS:
-            raise NoPlan(
-                f"{pytree.size(self.init):,} parameters are more than the {_MOST_PARAMETERS} that a plan can whiten: "
-                "give an estimator and an integrator (docs/networks.md)"
-            )
-        self.mode = found = find_mode(self.target, self.init, method="subsamples", seed=int(self._rng.integers(2**31)))
-        self.spent += int(found.cost.datum_gradients)
-        assert found.precision is not None
-        if found.num_flat:
-            raise NoPlan(
-                f"{found.num_flat} direction(s) of the parameters are informed by neither data nor prior: give a "
-                "proper prior (prior_scale=), or leave out columns that are sums of others"
-            )
-        if found.num_negative:
-            raise NoPlan(
-                f"the density curves upwards in {found.num_negative} direction(s) where the search for the mode ended: "
-                "a saddle, or one of many modes, as networks have: start elsewhere (init=), or give an estimator and "
-                "an integrator (docs/networks.md)"
-            )
-        if found.distance is None or not found.distance < 1:
-            raise NoPlan(
-                "the search found no mode: the density may grow without bound, as that of separated classes under a "
-                "flat prior: give a proper prior (prior_scale=), or start nearer the mode (init=)"
-            )
-        starts = elsewhere(self.init, found.position, self._rng)
-        apart, spent = farthest_other_mode(self.target, found, starts, self._rng)
-        self.spent += spent
-        if apart:
-            raise NoPlan(
-                f"the posterior has several modes: searches from two starts end {apart:.3g} posterior sd apart, and a "
-                "plan would sample around one of them: make the parameters identifiable (order them, fix a sign), or "
-                "give an estimator and an integrator"
-            )
-        root = _root(found.precision)
-        ground = lay(self.target, found.position, root, self._rng.normal(size=(PROBES, len(root))))
-        self.spent += ground.spent
+        self.mode, spent = the_mode(self.target, self.init, self._rng)
+        assert self.mode.precision is not None
+        root = root_of_inverse(self.mode.precision)
+        probes = self._rng.normal(size=(num_probes(self.target.num_data), len(root)))
+        ground = lay(self.target, self.mode.position, root, probes)
+        self.spent += spent + ground.spent
         return ground
 
     def _choose(
@@ -190,6 +131,7 @@ class Planner:
         if first is not None:
             choices.append(first)
         best = min(choices, key=lambda choice: choice.price)
+        self._plainer = best.setting
         prepare = self._share(2 * d * n)
         if prepare < _SECOND_ORDER_SHARE * (best.price if budget is None else budget):
             noise, drawn = measure(ground.within, ground.second_order_unprepared(), points, self.key())
@@ -220,33 +162,38 @@ class Planner:
 
     def _first_pilot(
         self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]
-    ) -> Float[np.ndarray, "c t d"]:
-        """Draws from where the posterior is, roughly: their moments make better coordinates."""
+    ) -> tuple[Float[np.ndarray, "c t d"], Float[np.ndarray, " d"]]:
+        """Draws from where the posterior is, roughly, and their virials: their moments make better coordinates."""
         setting = choice.setting
+        if choice.bias > self.accuracy:  # heat feeds noise: such predictions are several times too low
+            setting = self._cheaper(setting.halved())
         for _ in range(MOST_HALVINGS):
             tried = self._attempt(ground, setting, starts, Draws())
-            driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
+            driven = tried.to(tried.steps(_FIRST_PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
             run = driven.run
-            hot = float(np.mean(run.stats["virial"], dtype=np.float64)) - 1 > _MOST_HEAT_AT_FIRST
+            virial = np.mean(run.stats["virial"], (0, 1), dtype=np.float64)
+            hot = float(virial.mean()) - 1 > _MOST_HEAT_AT_FIRST
             refused = float(run.stats["refused"].mean()) > _MOST_REFUSED_AT_FIRST
             objections = tuple(name for name, holds in (("refused", refused), ("virial", hot)) if holds)
             self._enter("first pilot", tried, run, choice.bias, objections)
             self._check_stop()
             if not objections:
-                return pytree.host_rows(run.draws, 2)
+                return pytree.host_rows(run.draws, 2), virial
             setting = self._cheaper(setting.halved())
         raise NoPlan(_TOO_FAR)
 
-    def _recentred(self, ground: Ground, draws: Float[np.ndarray, "c t d"]) -> tuple[Ground, np.ndarray]:
+    def _recentred(
+        self, ground: Ground, draws: Float[np.ndarray, "c t d"], temperature: Float[np.ndarray, " d"]
+    ) -> tuple[Ground, np.ndarray]:
         """Coordinates with the mean and covariance of pilot draws, and these draws in them."""
         center = pytree.host_rows(jax.tree.map(np.asarray, ground.coordinates.center), 0)
         root = np.asarray(ground.coordinates.root, np.float64)
         z = np.linalg.solve(root, (draws - center).reshape(-1, len(center)).T).T.reshape(draws.shape)
-        mean, cov = shrunk_moments(z)
+        mean, cov = shrunk_moments(z, temperature)
         values, vectors = np.linalg.eigh(cov)
         new_root = root @ (vectors * np.sqrt(values))
         within = (z.reshape(-1, len(center)) - mean) @ (vectors / np.sqrt(values))
-        probes = within[self._rng.choice(len(within), PROBES, replace=False)]
+        probes = within[self._rng.choice(len(within), num_probes(self.target.num_data), replace=False)]
         ground = lay(self.target, self._unravel(center + root @ mean), new_root, probes)
         self.spent += ground.spent
         return ground, within
@@ -265,7 +212,7 @@ class Planner:
             self._check_stop()
             if taken:
                 return driven
-            setting = self._cheaper(setting.halved())
+            setting = self._after_objection(setting)
         raise NoPlan(_TOO_FAR)
 
     def _objections(self, found: Findings, choice: rule.Choice) -> tuple[str, ...]:
@@ -297,12 +244,18 @@ class Planner:
             return everything
         return setting
 
+    def _after_objection(self, setting: rule.Setting) -> rule.Setting:
+        """Half the step; in place of the second order, which fails where tails are heavy, the best without it."""
+        if setting.kind == rule.SECOND and self._plainer is not None:
+            return self._plainer
+        return self._cheaper(setting.halved())
+
     def again(self, driven: Driven, bias: float, objections: tuple[str, ...]) -> Driven:
         """The chains go on from where they are with half the step; their draws so far are given up."""
         assert self.ground is not None
         tried = driven.attempt
         self._enter("run", tried, driven.run, bias, objections)
-        setting = self._cheaper(tried.setting.halved())
+        setting = self._after_objection(tried.setting)
         tried = self._attempt(self.ground, setting, _positions(driven), self.collector)
         return tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("run"), lambda run: None)
 
@@ -321,7 +274,7 @@ class Planner:
         """Whether the budget pays for the chains to start again with half the step."""
         if self.goal.budget is None:
             return True
-        setting = self._cheaper(driven.attempt.setting.halved())
+        setting = self._after_objection(driven.attempt.setting)
         return (
             driven.run.cost.datum_gradients - self.spent + self._needed(setting, self.goal.num_chains)
             <= self.goal.budget
@@ -348,7 +301,8 @@ class Planner:
         center = pytree.host_rows(jax.tree.map(np.asarray, ground.coordinates.center), 0)
         flat = center + z @ np.asarray(ground.coordinates.root, np.float64).T
         starts = jax.tree.map(lambda *rows: np.stack(rows), *(self._unravel(row) for row in flat))
-        return attempt(ground, setting, starts, self.key(), collector, self.settings, self.spent, self.devices)
+        seconds = time.perf_counter() - self.began
+        return attempt(ground, setting, starts, self.key(), collector, self.settings, self.spent, seconds, self.devices)
 
     def _enter(
         self, stage: str, tried: Attempt, run: Run, bias: float, objections: tuple[str, ...], kept: bool = False
@@ -370,21 +324,3 @@ class Planner:
 def _positions(driven: Driven) -> Float[np.ndarray, "c d"]:
     """Where the chains are, in coordinates z."""
     return np.asarray(driven.attempt.chains.checkpoint.carry.chains.state.phase.position, np.float64)
-
-
-def _root(precision: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-    """L with L Lᵀ = H⁻¹, small eigenvalues of H (scaled to a unit diagonal) bounded from below."""
-    scale = 1 / np.sqrt(np.maximum(np.diag(precision), 1e-300))
-    values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
-    return scale[:, None] * vectors / np.sqrt(np.maximum(np.abs(values), 1e-6 * values[-1]))
-
-
-def shrunk_moments(z: Float[np.ndarray, "c t d"]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of draws, the covariance shrunk towards I by the effective number of draws."""
-    flat = z.reshape(-1, z.shape[2])
-    dimension = flat.shape[1]
-    mean, cov = flat.mean(0), np.cov(flat.T).reshape(dimension, dimension)
-    between = z.mean(1).var(0, ddof=1).mean() / max(flat.var(0).mean(), 1e-12)
-    effective = min(len(flat), len(z) / max(between, 1e-3))
-    weight = effective / (effective + dimension + 1)
-    return mean, weight * cov + (1 - weight) * np.eye(dimension)

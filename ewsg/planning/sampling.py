@@ -27,9 +27,10 @@ from ..target.target import Target
 from . import rule
 from .accuracy import looks, run_to_goal
 from .attempt import Attempt, Driven
+from .goal import Goal
 from .ground import Ground
 from .plan import Plan, describe_plan
-from .planner import Goal, Planner
+from .planner import Planner
 
 _FEWEST_CHAINS, _MOST_CHAINS = 8, 256
 _FINEST_ACCURACY = 1e-3

@@ -19,6 +19,7 @@ class RunCost:
         compile_seconds: time spent compiling it.
         planning_gradients: the datum gradients that planning took (`ewsg.plan`), abandoned pilots included. They are
             part of `datum_gradients`; in `data_passes` they are divided among the chains.
+        planning_seconds: the time that planning took, compilation included; not part of `seconds`.
         diagnostic_directional: directional derivatives for the noise ratio in `run.stats`, which are not part of
             `datum_directional`.
     """
@@ -30,6 +31,7 @@ class RunCost:
     compile_seconds: float = 0.0
     diagnostic_directional: int = 0
     planning_gradients: int = 0
+    planning_seconds: float = 0.0
 
     @staticmethod
     def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
@@ -40,6 +42,7 @@ class RunCost:
         return RunCost(
             datum_gradients=int(gradients.sum()) + int(preparation.datum_gradients) + earlier.planning_gradients,
             planning_gradients=earlier.planning_gradients,
+            planning_seconds=earlier.planning_seconds,
             datum_directional=int(snapshot.datum_directional.sum()) + int(preparation.datum_directional),
             diagnostic_directional=snapshot.num_probes * sampler.probe_cost(),
             data_passes=float(passes + shared),

@@ -111,11 +111,12 @@ def _diagnostics(run: "Run") -> dict[str, float]:
 
 
 def _cost(run: "Run") -> dict[str, float]:
-    return {
+    cost = {
         "data_passes": run.cost.data_passes,
         "seconds": run.cost.seconds,
         "compile_seconds": run.cost.compile_seconds,
     }
+    return cost | ({"planning_seconds": run.cost.planning_seconds} if run.cost.planning_seconds else {})
 
 
 def _format(column: str, value: Any) -> str:

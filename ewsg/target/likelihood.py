@@ -6,6 +6,7 @@ differentiation. A model with closed forms (`ewsg.models`) subclasses `AbstractL
 
 import abc
 from collections.abc import Callable
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -22,7 +23,13 @@ _LARGE_MATRIX_ENTRIES = 4096
 
 
 class AbstractLikelihood(eqx.Module):
-    """The log-likelihood ℓ(params, datum) of one datum, and its batched values and derivatives."""
+    """The log-likelihood ℓ(params, datum) of one datum, and its batched values and derivatives.
+
+    Attributes:
+        log_concave: whether ℓ is known to be a concave function of the parameters, for any datum.
+    """
+
+    log_concave: ClassVar[bool] = False
 
     @abc.abstractmethod
     def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:

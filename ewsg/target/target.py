@@ -105,6 +105,12 @@ class Target(eqx.Module):
         """n."""
         return self.data.size
 
+    @property
+    def is_log_concave(self) -> bool:
+        """Whether −V is known to be concave, so that it has one mode: a regression of `ewsg.models`, for example."""
+        prior = getattr(self.log_prior, "function", self.log_prior)
+        return self.likelihood.log_concave and (prior is flat or getattr(prior, "log_concave", False))
+
     def draw(self, key: Key, count: int, replace: bool) -> Indices:
         """Row numbers of a minibatch, independent or distinct: uniform, unless the data are weighted (`Leverage`)."""
         return self.data.draw(key, count, replace)

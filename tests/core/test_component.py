@@ -130,7 +130,7 @@ def test_arrays_come_back_with_their_dtype(dtype):
         collections.OrderedDict(b=1, a=2),
         collections.defaultdict(list),
         jax.random.key(0),
-        np.zeros(20_000),
+        np.zeros(300_000),
         len,
         lambda x: x,
     ],
@@ -142,6 +142,19 @@ def test_what_json_cannot_hold_is_named_and_asked_for(value):
     assert set(described) == {"$opaque"}
     with pytest.raises(ewsg.errors.InputError, match="pass integrator= again"):
         rebuild(described, "integrator")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "bool"])
+def test_matrices_of_hundreds_of_parameters_come_back(dtype):
+    """Seen before: the coordinates of a plan for more than 100 parameters were not saved, so it could not go on."""
+    numbers = np.arange(128 * 130).reshape(128, 130)
+    matrix = np.asarray(jnp.asarray(numbers % 7 - 3.3).astype(dtype)) if dtype == "bfloat16" else numbers.astype(dtype)
+    transposed = matrix.T  # not contiguous
+    described = json.loads(json.dumps(describe(transposed)))
+    back = rebuild(described, "coordinates")
+    assert back.dtype == transposed.dtype
+    np.testing.assert_array_equal(back, transposed)
+    back[0, 0] = 0  # the array is the caller's own
 
 
 def test_cycles_end():
@@ -158,6 +171,10 @@ def test_cycles_end():
         {"$class": 3},
         {"$class": []},
         {"$dict": 3},
+        {"$packed": "AAAA", "dtype": "float32", "shape": [1]},
+        {"$packed": "AAAAAA==", "dtype": "float32", "shape": [2]},
+        {"$packed": "AAAAAA==", "dtype": "object", "shape": [1]},
+        {"$packed": 3, "dtype": "float32", "shape": [1]},
         {"$dict": [[[], 1]]},
         {"$list": None},
         {"$array": [[1], 2], "dtype": "float32"},

@@ -8,6 +8,7 @@ import pytest
 
 import ewsg
 from ewsg.planning import planner as planners
+from ewsg.planning.goal import Goal
 from ewsg.planning.sampling import sample_planned
 
 RNG = np.random.default_rng(0)
@@ -244,7 +245,7 @@ def test_a_target_without_a_start():
 @pytest.mark.slow
 def test_the_best_of_a_budget_for_each_chain():
     """More chains than a pilot has; the plan takes at most 30 % of the budget, and nothing is left over."""
-    goal = planners.Goal(accuracy=None, budget=800 * 64 * 60.0, num_chains=64, pooled=False)
+    goal = Goal(accuracy=None, budget=800 * 64 * 60.0, num_chains=64, pooled=False)
     options = {"rng": None, "collect": None, "progress": False, "save_to": None, "devices": 1}
     found = sample_planned(logistic(), goal, init=None, seed=3, **options)
     assert found.draws.shape[0] == 64
@@ -257,7 +258,7 @@ def test_the_best_of_a_budget_for_each_chain():
 def test_what_a_second_order_costs_is_shared_like_the_budget(pooled, share):
     """The error of one chain sees half of that chain's share, of the budget and of what is paid out of it."""
     planner = object.__new__(planners.Planner)
-    planner.goal = planners.Goal(accuracy=None, budget=6400.0, num_chains=64, pooled=pooled)
+    planner.goal = Goal(accuracy=None, budget=6400.0, num_chains=64, pooled=pooled)
     planner.spent = 3200
     assert planner._share(6400.0) == pytest.approx(6400 * share)
     assert planner._left() == pytest.approx(3200 * share)

@@ -16,7 +16,7 @@ from ... import problems
 from ..._engine import progress
 from ..._engine.plan import count_steps
 from ...errors import InputError, unknown
-from ...planning.planner import Goal
+from ...planning.goal import Goal
 from ...planning.sampling import sample_planned
 from ...problems import Answer, Problem
 from ...result.run import Run

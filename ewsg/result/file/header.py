@@ -21,7 +21,7 @@ TREES = ("draws", "stats", "collected", "position", "checkpoint")
 
 _OPTIONAL_TREES = ("position", "checkpoint")
 _MOST_LEVELS = 60
-_ADDED_COSTS = {"planning_gradients"}
+_ADDED_COSTS = {"planning_gradients", "planning_seconds"}
 """Fields that files of version 0.1.0 do not have."""
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
 _VECTORS = ("virial", "virial_slope")
