@@ -1,4 +1,4 @@
-"""Collectors: a run keeps draws, a function of them, or running summaries that need no memory for draws."""
+"""Collectors: what a run keeps, be it draws, a function of them, or running summaries that take no memory for draws."""
 
 import abc
 from collections.abc import Callable
@@ -29,13 +29,13 @@ class AbstractCollector(Component):
         return ()
 
     def init(self, position: Position) -> Any:
-        """The empty summary; `position` is an example."""
+        """The summary of no draws; `position` is an example of a position."""
         del position
         return ()
 
     @abc.abstractmethod
     def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
-        """The summary with one more draw; `count` includes it."""
+        """The summary with one more draw; `count` is the number of draws, this one included."""
 
     def result(self, summary: Any, count: Int[Array, ""]) -> Any:
         """The entry of `run.collected` for a chain."""
@@ -56,7 +56,7 @@ class Draws(AbstractCollector):
 
 
 class InCoordinates(AbstractCollector):
-    """What another collector keeps of θ = c + L z, of chains that run in z."""
+    """Another collector, applied to θ = c + L z, for chains that run in z."""
 
     inner: AbstractCollector
     coordinates: AbstractCoordinates
@@ -82,11 +82,11 @@ class MomentsSummary(NamedTuple):
 
 
 class Moments(AbstractCollector):
-    """Mean and variance of every parameter, in O(d) memory however long the run.
+    """Mean and variance of every parameter, in O(d) memory whatever the length of the run.
 
     mean ← mean + (θ − mean)/t,   squares ← squares + (θ − old mean)(θ − new mean)   (Welford 1962)
 
-    Both sums are compensated for rounding, and no two large numbers are subtracted, wherever the first draw was.
+    Both sums are compensated for rounding errors, and no two large numbers are subtracted, wherever the draws lie.
     """
 
     def init(self, position: Position) -> tuple[Compensated, Compensated]:
@@ -102,7 +102,7 @@ class Moments(AbstractCollector):
         return mean, squares.add(jax.tree.map(jnp.multiply, before, after))
 
     def result(self, summary: tuple[Compensated, Compensated], count: Int[Array, ""]) -> MomentsSummary:
-        """NaN where there are too few draws: none for the mean, fewer than two for the variance."""
+        """Mean and variance; NaN with too few draws, none for the mean and fewer than two for the variance."""
         mean, squares = summary
         known = jax.tree.map(lambda leaf: jnp.where(count > 0, leaf, jnp.nan), mean.value())
         variance = jax.tree.map(lambda total: jnp.where(count > 1, _over(total, count - 1), jnp.nan), squares.value())
@@ -110,13 +110,13 @@ class Moments(AbstractCollector):
 
 
 def _over(total: Array, count: Int[Array, ""]) -> Array:
-    """total / count: in float32 at least, as float16 ends at 65,504."""
+    """total / count, in at least float32: float16 ends at 65,504."""
     wide = pytree.wide_dtype(total)
     return (total.astype(wide) / count.astype(wide)).astype(total.dtype)
 
 
 def as_collector(collect: AbstractCollector | Callable | None) -> AbstractCollector:
-    """The collector that `ewsg.sample(collect=...)` stands for."""
+    """The collector for the argument of `ewsg.sample(collect=...)`."""
     if isinstance(collect, AbstractCollector):
         return collect
     if isinstance(collect, type):
@@ -145,11 +145,13 @@ def check_collector(collector: AbstractCollector, position: Position) -> None:
         raise InputError(f"collect failed for the parameters at the start: {first_line(error)}") from error
     for leaf in jax.tree.leaves(kept):
         if not jnp.issubdtype(leaf.dtype, jnp.number) and leaf.dtype != bool:
-            raise InputError(f"collect keeps {leaf.dtype}, and a file holds numbers only: keep key_data(key)")
+            raise InputError(
+                f"collect keeps {leaf.dtype}, but a file holds numbers only: keep jax.random.key_data(key) instead"
+            )
 
 
 def _check_function(function: Callable[[Position], Any], position: Position) -> None:
-    """Raise InputError if a function returns nothing, so that nothing would be kept, or what JAX cannot hold."""
+    """Raise InputError if a function returns nothing to keep, or values that JAX cannot hold."""
     returned = []
 
     def keep(position: Position) -> tuple[()]:

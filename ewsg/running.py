@@ -1,4 +1,4 @@
-"""Chains on their way: started or restored, driven for some steps, turned into a run. The mechanics of sampling."""
+"""The mechanics of sampling: chains are started or restored, driven for some steps, and turned into a run."""
 
 import dataclasses
 import importlib.metadata
@@ -19,7 +19,7 @@ from ._engine import interrupt, loop, progress as _progress, start as _start
 from ._engine.draws import Kept
 from ._engine.driver import Driver, Snapshot
 from ._engine.plan import Plan
-from ._engine.state import HOT, Checkpoint, Limits
+from ._engine.state import HOT_RATIO, Checkpoint, Limits
 from .collect import AbstractCollector, InCoordinates
 from .errors import InputError, first_line
 from .result.autosave import Autosave
@@ -31,24 +31,24 @@ from .target.coordinates import AbstractCoordinates
 from .target.fingerprint import fingerprint as _fingerprint
 from .target.target import Target
 
-_PROBE_STEPS = 10
+_STEPS_PER_PROBE = 10
 _RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
 Tick = Callable[[int, str], None]
 
 
 @dataclasses.dataclass(frozen=True)
 class Chains:
-    """Chains between two stretches of a run.
+    """The chains of a run before, between or after calls of the driver.
 
     Attributes:
         sampler: the transition.
         collector: what is kept of each draw.
-        settings: how the run is made, for `run.settings`.
-        fingerprint: of its target.
-        checkpoint: where the chains are.
+        settings: the settings of the run, for `run.settings`.
+        fingerprint: the fingerprint of its target.
+        checkpoint: the state of the chains.
         kept: their draws so far.
-        cost: what was spent so far on other things than the chains' own steps.
-        devices: how many devices share the chains.
+        cost: the cost so far, apart from the evaluations of the chains' own steps.
+        devices: the number of devices that share the chains.
     """
 
     sampler: AbstractSampler
@@ -61,15 +61,15 @@ class Chains:
     devices: int = 1
 
     def run(self, snapshot: Snapshot) -> Run:
-        """The run that stands where a snapshot says."""
+        """The run at a snapshot."""
         return Run.of(snapshot, self.sampler, self.settings, self.fingerprint, self.cost)
 
     def driver(self, plan: Plan) -> Driver:
-        """What takes these chains through a plan, whose steps are counted from the very start."""
+        """The driver that takes these chains through a plan, whose steps are counted from the very start."""
         return Driver(self.sampler, self.collector, plan, self.checkpoint, self.kept, self.devices)
 
     def after(self, snapshot: Snapshot) -> "Chains":
-        """The same chains where a snapshot says."""
+        """The same chains at a snapshot."""
         cost = self.cost.with_time(snapshot.seconds, snapshot.compile_seconds)
         return dataclasses.replace(self, checkpoint=snapshot.checkpoint, kept=snapshot.kept, cost=cost)
 
@@ -89,16 +89,16 @@ def begin(
     """Chains at their starting points.
 
     Args:
-        target: the posterior, over the user's parameters.
-        sampler: the transition, of the posterior in these coordinates.
-        collector: what is kept of each draw, a function of the user's parameters.
-        coordinates: None where chains run in the user's own.
-        at: the starting points, the user's parameters.
+        target: the posterior of the user's parameters θ.
+        sampler: the transition, for the posterior in the coordinates z if there are any.
+        collector: what is kept of each draw, a function of θ.
+        coordinates: z, with θ = c + L z; None if chains run in θ.
+        at: the starting points θ.
         key: the root key.
-        settings: to which those of the chains are added.
-        limit: `divergence_limit`.
-        plan: of the run.
-        devices: how many devices share the chains.
+        settings: settings of the run, to which those of the chains are added.
+        limit: `divergence_limit` of `ewsg.sample`.
+        plan: the plan of the run.
+        devices: the number of devices that share the chains.
     """
     positions = at.positions
     if coordinates is not None:
@@ -121,7 +121,7 @@ def begin(
         shapes = jax.eval_shape(loop.start, sampler, collector, key, positions)
     except InputError:
         raise
-    except Exception as error:  # in a component of the user's own, or a function among the settings
+    except Exception as error:  # in a user's own component, or a function among the settings
         raise InputError(f"the first step failed, in the estimator or the integrator: {first_line(error)}") from error
     _start.check_chains(shapes, num_chains)
     carry, keys = jax.block_until_ready(loop.start(sampler, collector, key, positions))
@@ -132,7 +132,7 @@ def begin(
 
 
 def complete(chains: Chains, plan: Plan, progress: bool | None, save_to: str | os.PathLike | None) -> Run:
-    """Drives the chains to the end of their plan, or to the first Ctrl-C or SIGTERM, and saves the run."""
+    """Drive the chains to the end of their plan, or to the first Ctrl-C or SIGTERM, and save the run."""
     saver = Autosave(save_to)
     driver = chains.driver(plan)
     with interrupt.deferred(terminate=save_to is not None) as stop, _progress.bar(plan.num_steps, progress) as tick:
@@ -143,7 +143,7 @@ def complete(chains: Chains, plan: Plan, progress: bool | None, save_to: str | o
 
 
 def explained(run: Run, sampler: AbstractSampler) -> Run:
-    """The run, with the likely cause among its settings if chains failed."""
+    """The run; if chains failed or are far too hot, the likely cause is added to its settings."""
     if run.ok.all() and not run.hot.any():
         return run
     position = run.fingerprint["position"]
@@ -158,8 +158,8 @@ def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, 
     largest = float(np.finfo(np.float32).max)
     return Limits(
         distance=np.array(min(divergence_limit * size, largest), np.float32),
-        temperature=np.array(min(HOT * float(sampler.temperature), largest), np.float32),
-        probe_every=np.array(max(1, _PROBE_STEPS // plan.thin), np.int32),
+        temperature=np.array(min(HOT_RATIO * float(sampler.temperature), largest), np.float32),
+        probe_every=np.array(max(1, _STEPS_PER_PROBE // plan.thin), np.int32),
     )
 
 

@@ -23,12 +23,12 @@ from .target.target import Target
 
 
 class SamplerState(NamedTuple):
-    """All that the next step needs.
+    """Everything that the next step needs.
 
     Attributes:
         phase: the integrator's state.
-        estimator: the estimator's state, or that of a whole method (its name is part of saved files).
-        step: how many steps were taken.
+        estimator: the estimator's state, or that of a whole method (the field's name is part of saved files).
+        step: the number of steps taken.
     """
 
     phase: PhasePoint
@@ -37,7 +37,7 @@ class SamplerState(NamedTuple):
 
 
 class AbstractSampler(abc.ABC):
-    """A transition for the loop to run, with its cost and its limit of stability."""
+    """A transition for the loop to run, with its cost and its stability limit."""
 
     target: Target
 
@@ -56,7 +56,7 @@ class AbstractSampler(abc.ABC):
 
     @abc.abstractmethod
     def num_steps(self, budget: int) -> int:
-        """How many steps a budget of datum gradients per chain pays for, preparation included."""
+        """The number of steps that a budget of datum gradients per chain pays for, after the preparation."""
 
     def preparation_cost(self) -> Cost:
         """The evaluations done once for all chains, before the first step."""
@@ -67,16 +67,16 @@ class AbstractSampler(abc.ABC):
         del positions
 
     def noise_ratio(self, key: Key, state: SamplerState) -> Scalar:
-        """Gradient noise over injected noise; 0 without subsampling."""
+        """Variance of the gradient noise over that of the injected noise; 0 without subsampling."""
         del key, state
         return 0.0
 
     def probe_cost(self) -> int:
-        """How many directional derivatives of one datum a call of `noise_ratio` evaluates."""
+        """The number of directional derivatives, of one datum each, that a call of `noise_ratio` evaluates."""
         return 0
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
-        """(step size over its limit at this curvature, the condition in words), where there is a limit."""
+        """(step size over its limit at this curvature, the condition in words); None if there is no known limit."""
         del curvature
         return None
 
@@ -87,7 +87,7 @@ class Sampler(AbstractSampler):
     """A target, an estimator and an integrator (in sum units) as one transition.
 
     A sampler is a pytree. Compile its step as a function of the sampler too, as below: the data are then an argument of
-    the program, whereas `jax.jit(sampler.step)` would write them into it as constants.
+    the program, whereas `jax.jit(sampler.step)` would embed them in it as constants.
 
     Example:
         >>> import jax, jax.numpy as jnp, ewsg
@@ -145,14 +145,14 @@ class Sampler(AbstractSampler):
 
 
 class Method(NamedTuple):
-    """An estimator and an integrator: `ewsg.sample(target, method, ...)` takes it in their place."""
+    """An estimator and an integrator; `ewsg.sample(target, method, ...)` accepts it in place of the two."""
 
     estimator: AbstractEstimator
     integrator: AbstractIntegrator
 
 
 class MethodInCoordinates(NamedTuple):
-    """The same in coordinates of its own, such as those of a plan."""
+    """An estimator and an integrator in their own coordinates, such as those of a plan."""
 
     estimator: AbstractEstimator
     integrator: AbstractIntegrator
@@ -164,7 +164,7 @@ class AbstractKernel(Component):
 
     @abc.abstractmethod
     def bind(self, target: Target) -> AbstractSampler:
-        """The sampler of this method for a target; raises InputError if it does not fit."""
+        """The sampler of this method for a target; raises InputError if the target does not suit the method."""
 
 
 def compose(
@@ -179,7 +179,7 @@ def compose(
         target: the posterior.
         estimator: which data (`ewsg.estimators`); or a whole method, which takes no integrator.
         integrator: how to move (`ewsg.integrators`); settings in mean units are translated here.
-        coordinates: z with θ = c + L z (`ewsg.coordinates`); the sampler's positions are then z, one vector.
+        coordinates: z, with θ = c + L z (`ewsg.coordinates`); the sampler's positions are then z, one vector.
     """
     check_parts(target, estimator, integrator)
     target = target if coordinates is None else target.in_coordinates(coordinates)
@@ -191,7 +191,7 @@ def compose(
 
 
 def check_parts(target: Any, estimator: Any, integrator: Any) -> None:
-    """Raise InputError if a part is of the wrong kind or the parts do not fit, before any work is done with them."""
+    """Raise InputError, before any work is done, if a part is of the wrong kind or the parts do not fit together."""
     _check_role("target", target, Target)
     if isinstance(estimator, AbstractKernel):
         if integrator is not None:

@@ -1,4 +1,4 @@
-"""`ewsg.sample` and `ewsg.resume`: check all arguments, start or restore the chains, drive them to their end."""
+"""`ewsg.sample` and `ewsg.resume`: check all arguments, start or restore the chains, and run them to the end."""
 
 import inspect
 import os
@@ -64,42 +64,42 @@ def sample(
     divergence_limit: float = 1e6,
     **unknown_options: Any,
 ) -> Run:
-    """Runs chains and returns their draws, diagnostics and cost.
+    """Run chains and return their draws, diagnostics and cost.
 
-    `ewsg.sample(target)` needs nothing else: it plans (`ewsg.plan`) and runs until every mean and sd is known to 0.05
-    posterior standard deviations, and `run.verdict` says whether it got there. With an estimator and an integrator it
-    runs these, for as long as it is told.
+    `ewsg.sample(target)` needs nothing else: it makes a plan (`ewsg.plan`) and runs until every mean and sd is known to
+    0.05 posterior standard deviations; `run.verdict` says whether it got there. Given an estimator and an integrator,
+    it runs these for `num_steps` steps or `data_passes` passes over the data.
 
     Args:
         target: the posterior, `ewsg.Target` or one of `ewsg.models`.
-        estimator: which data a step uses (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, or a whole method,
-            which needs no integrator; or a plan; None plans.
+        estimator: which data a step uses (`ewsg.Uniform`, `ewsg.Exponential`, ...); or a recipe, a whole method or a
+            plan, which need no integrator; None makes a plan.
         integrator: how a step moves (`ewsg.Underdamped`, ...).
-        accuracy: of a planned run: of every mean and sd, in posterior standard deviations; 0.05 unless a budget is
-            given alone (`data_passes`, `seconds`), from which the plan makes the best.
-        coordinates: z, in which the chains run, with θ = c + L z (`ewsg.coordinates`); draws come back as θ.
+        accuracy: for a planned run, the accuracy wanted of every mean and sd, in posterior standard deviations. 0.05 by
+            default; with only a budget (`data_passes` or `seconds`), the best that the budget allows.
+        coordinates: z, in which the chains run, with θ = c + L z (`ewsg.coordinates`); draws are returned as θ.
         init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain;
             None is the target's own.
-        num_chains: chains, run together: 4, of a planned run 32.
-        num_steps: steps per chain; 2,000 when neither this nor `data_passes` is given.
-        data_passes: a budget instead of `num_steps`: at most n · data_passes datum gradients per chain. A planned run
-            shares it among its chains, with the cost of the plan.
-        seconds: a budget of wall-clock time, of a planned run.
-        discard: the discarded start of each chain: a share below 1 (by default one half), or a whole number of steps.
-        thin: keep every `thin`-th step of the rest; by default such that about 1,000 draws are kept, or as many as
-            fit into 1 GiB.
+        num_chains: the number of chains, run together; 4 by default, 32 for a planned run.
+        num_steps: steps per chain; 2,000 if neither this nor `data_passes` is given.
+        data_passes: a budget instead of `num_steps`: at most n · data_passes datum gradients per chain. For a planned
+            run, n · data_passes · num_chains in all, the cost of the plan included.
+        seconds: for a planned run, a budget of wall-clock time.
+        discard: the start of each chain to discard: a share below 1 (by default one half), or a whole number of steps.
+        thin: keep every `thin`-th step of the rest; by default about 1,000 draws are kept, or as many as fit into
+            1 GiB.
         seed: a whole number from 0 to 2^64 − 1, or a typed JAX key; equal seeds give equal runs.
         rng: the generator of random numbers: "fast" (docs/random.md) or "threefry", JAX's own; None is "fast" on the
             CPU and "threefry" elsewhere. A key given as seed keeps its own generator.
         collect: None keeps draws; a function of the position keeps its value instead; `ewsg.collect.Moments()` keeps
             running moments and no draws.
-        progress: None shows a bar on a terminal when the run takes more than two seconds.
-        save_to: a file to which the run is written every minute, at its end, and when the process is told to end
-            (SIGTERM, as clusters send it at their time limit).
-        devices: how many of JAX's devices, e.g. cores, share the chains (docs/speed.md).
+        progress: None shows a bar, on a terminal, if the run takes more than two seconds.
+        save_to: a file to which the run is written every minute, at its end, and when the process is told to terminate
+            (SIGTERM, which clusters send at their time limit).
+        devices: the number of JAX devices, e.g. cores, that share the chains (docs/speed.md).
         divergence_limit: a chain has diverged if, after the discarded part, its largest parameter exceeds this (times
-            that of its start, if larger than 1) while it is a thousand times too hot.
-        **unknown_options: refused, with the nearest option suggested.
+            the largest at the start, if that is above 1) while it is a thousand times too hot.
+        **unknown_options: raise an error that suggests the nearest option.
 
     Returns:
         A `Run`. Ctrl-C stops early and returns the draws so far, with `run.interrupted` set.
@@ -120,7 +120,7 @@ def sample(
             check_same_target(estimator.pilot.fingerprint, target)
             return continue_planned(estimator.pilot, target, goal, **options)
         return sample_planned(target, goal, init=init, seed=seed, rng=rng, **options)
-    _refuse_given("a run with an estimator of its own", accuracy=accuracy, seconds=seconds)
+    _refuse_given("a run with a given estimator", accuracy=accuracy, seconds=seconds)
     num_chains = 4 if num_chains is None else num_chains
     discard = 0.5 if discard is None else discard
     estimator, integrator, coordinates = _parts(estimator, integrator, coordinates)
@@ -176,25 +176,25 @@ def resume(
     devices: int = 1,
     **unknown_options: Any,
 ) -> Run:
-    """Goes on where a saved run stopped: the old draws, then the new ones, bit for bit as if never interrupted.
+    """Continue a saved run: the old draws, then the new ones, bit for bit as if it had never been interrupted.
 
     Args:
         path: a file written by `run.save`.
-        target: the same posterior; another one is refused.
-        num_steps: further steps; or
-        data_passes: further datum gradients per chain, over n. Without either, an interrupted run is taken to the end
-            of what was planned.
-        accuracy: of a planned run, another one to go on to.
-        estimator: needed only when the saved one has a Python function among its settings, or a class of your own;
-            with the same settings.
+        target: the same posterior; a different one raises InputError.
+        num_steps: further steps per chain; or
+        data_passes: a budget of n · data_passes further datum gradients per chain. Without either, an interrupted run
+            continues to its planned end.
+        accuracy: for a planned run, a new accuracy to continue to.
+        estimator: the estimator of the saved run; needed only if it has a Python function among its settings, or is of
+            a class of your own.
         integrator: likewise.
         coordinates: likewise.
         collect: likewise.
-        like: an example of the parameters, needed when they are not nested dicts, lists and tuples.
+        like: an example of the parameters, needed if they are not nested dicts, lists and tuples.
         progress: as in `sample`.
         save_to: as in `sample`; may be `path` itself.
         devices: as in `sample`.
-        **unknown_options: refused, with the nearest option suggested.
+        **unknown_options: raise an error that suggests the nearest option.
     """
     _check_options(resume, unknown_options)
     given_estimator, given_integrator, given_coordinates = (None, integrator, coordinates)
@@ -241,7 +241,7 @@ def resume(
 
 
 def _check_options(function: Callable, options: dict[str, Any]) -> None:
-    """Raises UnknownOption, with the nearest name as a suggestion, if there is any."""
+    """Raise an error that suggests the nearest name, if there are unknown options."""
     if options:
         parameters = inspect.signature(function).parameters.values()
         known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
@@ -253,7 +253,7 @@ def _parts(
     integrator: AbstractIntegrator | None,
     coordinates: AbstractCoordinates | None,
 ) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None, AbstractCoordinates | None]:
-    """Estimator, integrator and coordinates, of a recipe if one was given in place of all."""
+    """Estimator, integrator and coordinates, taken from a recipe or a plan if that was given instead."""
     if coordinates is not None and not isinstance(coordinates, AbstractCoordinates):
         raise InputError(
             f"coordinates must be ewsg coordinates, not {shown(coordinates)}: see the module ewsg.coordinates"
@@ -276,7 +276,7 @@ def _goal(
     num_chains: int | None,
     target: Any,
 ) -> Goal:
-    """What a planned run is for; everything is checked."""
+    """The goal of a planned run, checked."""
     for name, value in (("data_passes", data_passes), ("seconds", seconds)):
         if value is not None:
             check_positive("sample", name, value)
@@ -286,32 +286,32 @@ def _goal(
     if plan is not None:
         chains = plan.pilot.settings["num_chains"]
         if num_chains not in (None, chains):
-            raise InputError(f"the plan was made for {chains} chains, and num_chains={num_chains}: leave it out")
+            raise InputError(f"the plan was made for {chains} chains, not {num_chains}: leave num_chains= out")
     check_parts(target, Full(), BAOAB(1.0, 1.0))
     budget = None if data_passes is None else data_passes * target.num_data * chains
     return Goal(None if accuracy is None else check_accuracy(accuracy), budget, seconds, chains)
 
 
 def _goal_to_go_on(old: Run, accuracy: float | None) -> Goal:
-    """What the saved run was for, or another accuracy; raises InputError if there is nothing left to do."""
+    """The goal of the saved run, or a new accuracy; raises InputError if nothing is left to do."""
     goal = Goal(**old.settings[GOAL])
     verdict = old.verdict
     if accuracy is not None:
         goal = Goal(check_accuracy(accuracy), None, None, goal.num_chains)
     if verdict is not None and verdict.reached and not (goal.accuracy or 0.0) < verdict.accuracy:
-        raise InputError("the saved run has reached its accuracy: give accuracy=, a smaller one, or num_steps=")
+        raise InputError("the saved run has reached its accuracy: give a smaller accuracy=, or num_steps=")
     return goal
 
 
 def _refuse_given(what: str, **options: Any) -> None:
-    """Raise InputError for an option that such a run does not take."""
+    """Raise InputError if one of these options is given, none of which is for `what`."""
     for name, value in options.items():
         if value is not None:
             raise InputError(f"{name}= is not for {what}: leave it out, or see help(ewsg.sample)")
 
 
 def _check_coordinates(coordinates: AbstractCoordinates | None, position: Position) -> None:
-    """Raise InputError unless the coordinates are those of parameters like these."""
+    """Raise InputError unless the coordinates are for parameters like these."""
     if coordinates is None:
         return
     center = coordinates.center
@@ -320,14 +320,14 @@ def _check_coordinates(coordinates: AbstractCoordinates | None, position: Positi
         jnp.shape(own) != jnp.shape(leaf)
         for own, leaf in zip(jax.tree.leaves(center), jax.tree.leaves(position), strict=True)
     ):
-        raise InputError("the center of the coordinates is not like the parameters: give a pytree of the same shapes")
+        raise InputError("the center of the coordinates must be like the parameters: give a pytree of the same shapes")
 
 
 def _total_steps(settings: dict[str, Any], num_steps: int | None) -> int:
-    """The length of a resumed run, from its start: so many further steps, or what was planned."""
+    """The length of a resumed run, from its start: `num_steps` more steps, or None for the planned end."""
     done = settings["num_steps"]
     total = settings.get("planned_steps", done) if num_steps is None else done + int(num_steps)
     if total <= done:
-        raise InputError("the saved run is complete: give num_steps= or data_passes=, how much further to go")
+        raise InputError("the saved run is complete: say how much further to go, with num_steps= or data_passes=")
     check_total(total)
     return total

@@ -55,7 +55,7 @@ def test_thinning_discarding_and_chunking_do_not_change_the_chain(gaussian, monk
 def test_chunking_does_not_change_which_chains_fail(gaussian, monkeypatch):
     """With a limit that chains cross and come back from: when they are looked at is the plan's, not the clock's."""
     options = {"num_chains": 64, "num_steps": 200, "discard": 70, "thin": 65, "divergence_limit": 1e-9}
-    monkeypatch.setattr(running, "HOT", 2.0)
+    monkeypatch.setattr(running, "HOT_RATIO", 2.0)
     whole = run(gaussian, **options)
     assert 5 < np.sum(whole.status == "diverged") < 60
     for quota in (1, 7):
@@ -181,7 +181,7 @@ def test_diverging_chain_is_frozen_named_and_kept_out(gaussian):
     assert set(found.status) == {"diverged"}
     assert np.isnan(found.draws[:, -1]).all()
     text = str(found.summary())
-    assert "3 of 3 chains ran away" in text
+    assert "3 of 3 chains diverged" in text
     assert "step_size · λ_max < friction" in text
     assert "12 times" in text or "13 times" in text
 

@@ -42,12 +42,12 @@ class DrawBuffer:
             jax.tree.map(self._fill(0), self._host, {"draw": earlier.draws, "stats": earlier.stats})
 
     def empty_rows(self) -> Any:
-        """Room on the device for the draws of one call, with the axes (draw, chain)."""
+        """Space on the device for the draws of one call, with the axes (draw, chain)."""
         rows = jax.tree.map(lambda leaf: np.zeros((self.draws_per_call, *leaf.shape), leaf.dtype), self._row)
         return jax.device_put(rows)
 
     def take(self, rows: Any, count: int) -> None:
-        """Copies rows to the host and keeps the first `count`: slicing on the device would recompile for each count."""
+        """Copy rows to the host and keep the first `count`: slicing on the device would recompile for each count."""
         kept = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf)[:count], 0, 1), rows)
         jax.tree.map(self._fill(self._filled), self._host, kept)
         self._filled += count

@@ -1,4 +1,4 @@
-"""Drives chains through their plan, by calls of the compiled loop of about a second each."""
+"""The driver: takes chains through their plan in calls of the compiled loop, each about a second long."""
 
 import math
 import time
@@ -12,7 +12,7 @@ from ..collect import AbstractCollector
 from ..sampler import AbstractSampler
 from . import loop, placement, state
 from .draws import DrawBuffer, Kept
-from .plan import FIRST_QUOTA, Plan, next_chunk, next_quota
+from .plan import FIRST_CALL_STEPS, Plan, next_chunk, next_quota
 
 _LARGE_DATUM_BYTES = 64 * 2**10
 
@@ -23,15 +23,15 @@ class Snapshot(NamedTuple):
     Attributes:
         kept: draws and diagnostics so far.
         status: per chain, the name of its `Status`.
-        collected: what the collector kept, with a leading axis of chains.
-        checkpoint: all that is needed to go on.
-        plan: where the run is going.
-        num_steps: how far it has come, from its very start.
-        datum_gradients: counted by each chain, from its very start.
-        datum_directional: likewise.
-        num_probes: how often the noise ratio was measured, all chains together.
-        seconds: time in the loop, by this driver.
-        compile_seconds: time spent compiling it.
+        collected: the collector's results, with a leading axis of chains.
+        checkpoint: everything needed to continue.
+        plan: the plan of the run.
+        num_steps: steps taken since the very start of the run.
+        datum_gradients: per chain, the datum gradients since the very start.
+        datum_directional: per chain, the directional derivatives since the very start.
+        num_probes: the number of measurements of the noise ratio, over all chains.
+        seconds: the time that this driver has spent in the loop.
+        compile_seconds: the time that it has spent compiling the loop.
     """
 
     kept: Kept
@@ -54,9 +54,9 @@ class Driver:
         sampler: the transition.
         collector: what is kept of each draw.
         plan: the steps to take, counted from the very start of the run.
-        checkpoint: where the chains are.
-        earlier: the draws of a resumed run so far.
-        devices: how many devices share the chains.
+        checkpoint: the state of the chains.
+        earlier: the draws so far of a resumed run.
+        devices: the number of devices that share the chains.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class Driver:
     def run(
         self, stop: Callable[[], bool], tick: Callable[[int, str], None], between_calls: Callable[[], None]
     ) -> Snapshot:
-        """Takes the chains to the end of the plan.
+        """Take the chains to the end of the plan.
 
         Args:
-            stop: asked between calls; ends the run early.
-            tick: told after every call of the loop how many steps are done, and the latest diagnostics.
-            between_calls: called after every call of the loop, to save a `snapshot` now and then.
+            stop: called between calls of the loop; returning True ends the run early.
+            tick: called after every call of the loop with the number of steps done and the latest diagnostics.
+            between_calls: called after every call of the loop, for example to save a `snapshot`.
         """
         self._compile()
-        quota, live = FIRST_QUOTA, ""
+        quota, live = FIRST_CALL_STEPS, ""
         while self._done < self._plan.num_steps and not stop():
             began, before = time.perf_counter(), self._done
             live = self._advance(quota) or live
@@ -103,7 +103,7 @@ class Driver:
         return self.snapshot()
 
     def snapshot(self) -> Snapshot:
-        """The run as it stands."""
+        """The present state of the run."""
         carry, chains = self._carry, self._carry.chains
         draws_per_probe, num_chains = int(self._limits.probe_every), len(chains.status)
         return Snapshot(
@@ -121,7 +121,7 @@ class Driver:
         )
 
     def _compile(self) -> None:
-        """Compiles the loop, by a call that takes no step."""
+        """Compile the loop, by a call that takes no step."""
         began = time.perf_counter()
         if self._mesh is not None:
             placement.check(loop.steps, *self._arguments(0, 0, False))
@@ -129,7 +129,7 @@ class Driver:
         self._compile_seconds = time.perf_counter() - began
 
     def _advance(self, quota: int) -> str:
-        """Takes up to about `quota` steps; returns the latest diagnostics if there was a draw."""
+        """Take up to about `quota` steps; return the latest diagnostics if there was a draw."""
         plan, buffer = self._plan, self._buffer
         since = 0 if self._done == plan.discard else int(self._carry.since)
         first, num_draws, partial = next_chunk(plan, self._done, since, quota, buffer.draws_per_call)
@@ -154,12 +154,12 @@ class Driver:
             ends=np.array(ends),
         )
         limits = self._limits
-        if self._done < plan.discard:  # a chain on its way from a far start may be as hot as it likes
+        if self._done < plan.discard:  # a chain on its way from a distant start may be hot
             limits = limits._replace(temperature=np.array(np.inf, np.float32))
         return self._sampler, self._collector, self._keys, self._carry, self._rows, chunk, limits
 
 
 def _is_large(sampler: AbstractSampler, carry: state.Carry) -> bool:
-    """Whether products have operands of many megabytes: see `compiler.options`."""
+    """Whether data have many intermediates, so that matrix products are large: see `compiler.options`."""
     position = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), carry.chains.anchor)
     return sampler.target.datum_bytes(position) > _LARGE_DATUM_BYTES

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Iterator
 
 _HELD_BACK = {
-    signal.SIGINT: "ewsg: stopping after the present steps; press Ctrl-C again to stop at once",
-    signal.SIGTERM: "ewsg: told to end; saving after the present steps",
+    signal.SIGINT: "ewsg: stopping after the current steps; press Ctrl-C again to stop at once",
+    signal.SIGTERM: "ewsg: told to terminate; saving after the current steps",
 }
 
 
 class Stop:
-    """Which signal asked for the end of a run, if any."""
+    """The signal that asked for the end of a run, if any."""
 
     signal: int | None = None
 
@@ -26,14 +26,14 @@ class Stop:
 
 @contextlib.contextmanager
 def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether the run should end.
+    """Yield a function that returns whether the run should end.
 
-    A second Ctrl-C raises KeyboardInterrupt as usual. Python handles signals in the main thread only: in others this
-    does nothing.
+    A second Ctrl-C raises KeyboardInterrupt as usual. Python handles signals only in the main thread: in other threads
+    this does nothing.
 
     Args:
-        terminate: defer SIGTERM too, which a cluster sends at its time limit. It is delivered once the block is left,
-            after the run was saved there.
+        terminate: defer SIGTERM too, which a cluster sends at its time limit. It is delivered when the `with` block is
+            left, inside which the run has been saved.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -52,17 +52,17 @@ def deferred(*, terminate: bool = False) -> Iterator[Callable[[], bool]]:
             yield stop
     finally:
         for number, handle in previous.items():
-            signal.signal(number, signal.SIG_DFL if handle is None else handle)  # None: it was not set from Python
+            signal.signal(number, signal.SIG_DFL if handle is None else handle)  # None: not installed from Python
     if stop.signal == signal.SIGTERM:
-        signal.raise_signal(signal.SIGTERM)  # Windows has no other way that handlers see
+        signal.raise_signal(signal.SIGTERM)  # on Windows, the only way that reaches handlers
 
 
 @contextlib.contextmanager
 def _announced(held: list[signal.Signals]) -> Iterator[None]:
-    """Says of the first of these signals that it was seen, at once.
+    """Acknowledge the first of these signals on stderr at once.
 
-    Python calls a handler only when the main thread is back from the compiler, which may be minutes later. The number
-    of a signal is written to a socket before that, and another thread reads it there.
+    Python calls a handler only when the main thread has returned from the compiler, which may be minutes later. Before
+    that, the number of the signal is written to a socket, from which another thread reads it.
     """
     reading, writing = socket.socketpair()
     writing.setblocking(False)
@@ -79,7 +79,7 @@ def _announced(held: list[signal.Signals]) -> Iterator[None]:
 
 
 def _announce(reading: socket.socket, held: list[signal.Signals], before: int) -> None:
-    """Reads signals until the other end is closed; whoever waited for them `before`, an event loop, gets them too."""
+    """Read signals until the other end is closed, and pass them on to `before`, such as the socket of an event loop."""
     told = False
     while numbers := reading.recv(64):
         if before != -1:

@@ -35,21 +35,21 @@ from .state import (
 )
 
 _STEPS_PER_BLOCK = 32
-_MOST_VIRIALS, _MOST_CHAINS = 512, 256
+_MOST_VIRIAL_PARAMETERS, _MOST_VIRIAL_CHAINS = 512, 256
 
 
 @functools.partial(jax.jit, static_argnames="vectors")
 def start(
     sampler: AbstractSampler, collector: AbstractCollector, key: Key, positions: Position, vectors: bool = True
 ) -> tuple[Carry, Keys]:
-    """All chains at their starting points, stacked along a leading axis, and the keys that the root key gives them.
+    """All chains at their starting points, and their keys, derived from the root key.
 
     Args:
         sampler: the transition.
         collector: what is kept of each draw.
         key: the root key.
-        positions: the starting points.
-        vectors: whether diagnostics may have one number per parameter, as those of version 0.1.0 have not.
+        positions: the starting points, stacked along a leading axis.
+        vectors: whether diagnostics may have one number per parameter; those of version 0.1.0 do not.
     """
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     keys = chain_keys(key, num_chains)
@@ -79,7 +79,7 @@ def start(
 
 @functools.cache
 def advance(mesh: Mesh | None, large: bool) -> Callable[..., tuple[Carry, Any]]:
-    """`steps`, compiled; with a mesh every device takes some of the chains. `carry` and `rows` are donated."""
+    """`steps`, compiled; with a mesh, each device takes its share of the chains. `carry` and `rows` are donated."""
     run = steps
     if mesh is not None:
         run = jax.shard_map(
@@ -101,7 +101,7 @@ def steps(
     chunk: Chunk,
     limits: Limits,
 ) -> tuple[Carry, Any]:
-    """The steps of a chunk and its draws."""
+    """Take the steps of a chunk; the state after them, and the rows of its draws."""
     first, num_draws, thin, partial = chunk.first, chunk.num_draws, chunk.thin, chunk.partial
     carry = _begin_recording(carry, jnp.asarray(chunk.begins))
 
@@ -140,7 +140,7 @@ def steps(
 
 
 def row_shapes(collector: AbstractCollector, carry: Carry) -> Any:
-    """The shapes of one draw of all chains, the chain first."""
+    """The shapes of one draw of all chains, with a leading axis of chains."""
     return jax.eval_shape(functools.partial(_rows, collector), carry)
 
 
@@ -160,7 +160,7 @@ def _collected(collector: AbstractCollector, carry: Carry) -> Any:
 
 
 def _begin_recording(carry: Carry, begins: Bool[Array, ""]) -> Carry:
-    """Where recording begins, resets the statistics and anchors the configurational temperature at the position."""
+    """When recording begins, reset the statistics and anchor the configurational temperature at the position."""
     chains = carry.chains
     sums = (chains.window, chains.recent)
     window, recent = pytree.where(begins, pytree.zeros_like(sums), sums)
@@ -183,12 +183,12 @@ def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
 
 
 def _judge(limits: Limits, look: Array, recent: Int[Array, ""], chain: Chain) -> Chain:
-    """Updates the status of a chain when `look` is set; a failed chain is reset to its anchor with zero momentum.
+    """Update the status of a chain when `look` is set; a failed chain is reset to its anchor with zero momentum.
 
-    A diverging chain is far from the origin and heats up without bound. A posterior that lies far away is not hot, and
-    a chain on its way from a bad start is not that far: only both together are a divergence. NaN and infinity persist,
-    so it is enough to look now and then. Only the phase is reset: the rest of a method's state (n indicators, for
-    FlyMC) may be too large to select.
+    A diverging chain is far from the origin and also hot. A chain in a posterior far from the origin is not hot, and a
+    chain on its way from a bad start is not that far away, so only both together count as a divergence. NaN and
+    infinity persist, so an occasional check is enough. Only the phase is reset: the rest of a method's state (n
+    indicators for FlyMC) may be too large for a select.
     """
     phase = chain.state.phase
     far = pytree.max_abs(phase.position).astype(jnp.float32) > limits.distance
@@ -201,9 +201,9 @@ def _judge(limits: Limits, look: Array, recent: Int[Array, ""], chain: Chain) ->
 
 
 def _recent_heat(chain: Chain) -> Array:
-    """The sum over the recent steps of the kinetic temperature, or of the configurational one without a momentum.
+    """The sum over the recent steps of the kinetic or, without a momentum, the configurational temperature.
 
-    0 for methods that have neither: they move by accepting proposals, and cannot run away.
+    0 for methods that have neither: they move by accepting proposals and cannot diverge.
     """
     for name in ("kinetic_temperature", "configurational_temperature"):
         if name in chain.recent:
@@ -212,23 +212,23 @@ def _recent_heat(chain: Chain) -> Array:
 
 
 def _flush(chain: Chain) -> Chain:
-    """Adds the recent sums to the compensated ones."""
+    """Add the recent sums to the compensated ones."""
     return chain._replace(window=chain.window.add(chain.recent), recent=pytree.zeros_like(chain.recent))
 
 
 def vector_bytes(collector: AbstractCollector, position: Position, num_chains: int) -> int:
-    """The size of the diagnostics of a draw that have one number per parameter."""
+    """The bytes per draw and chain of the diagnostics that have one number per parameter."""
     wide = pytree.wide_dtype(position)
     return 2 * pytree.size(position) * wide.itemsize if _keeps_all(collector, position, num_chains) else 0
 
 
 def _keeps_all(collector: AbstractCollector, position: Position, num_chains: int) -> bool:
-    """Whether a draw keeps as many numbers as there are parameters: then so do its diagnostics.
+    """Whether to keep diagnostics with one number per parameter: only if each draw is at least as large.
 
-    Not of many parameters, and not with many chains, where they would take a sixth of the time of a cheap step.
+    Not with many parameters or many chains, where they would take a sixth of the time of a cheap step.
     """
     dimension = pytree.size(position)
-    few = dimension <= _MOST_VIRIALS and num_chains <= _MOST_CHAINS
+    few = dimension <= _MOST_VIRIAL_PARAMETERS and num_chains <= _MOST_VIRIAL_CHAINS
     return few and pytree.size(jax.eval_shape(collector.row, position)) >= dimension
 
 
@@ -240,12 +240,12 @@ def _step_stats(
     Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·F/d, whose mean is T for any fixed c in the target
     exp(−V/T) (the virial theorem). The latter detects heating or cooling of the position, with or without momentum.
 
-    With `vectors`, one number per parameter: its virial −(θ_k − c_k) F_k, whose mean is T; and the slope of the virial
-    along it, (θ_k − c_k)((θ − c)·F + (d + 1) T), whose mean is 0 where the temperature is the same everywhere. Both
+    With `vectors`, two numbers per parameter: its virial −(θ_k − c_k) F_k, whose mean is T; and the slope of the virial
+    along it, (θ_k − c_k)((θ − c)·F + (d + 1) T), whose mean is 0 if the temperature is the same everywhere. Both
     follow from E[φ·F + T div φ] = 0, with φ = (θ_k − c_k) e_k and φ = (θ_k − c_k)(θ − c).
 
     Args:
-        state: after the step.
+        state: the state after the step.
         info: the report of the step.
         center: c.
         temperature: T.
@@ -276,7 +276,7 @@ def _flat(tree: Position) -> Float[Array, " d"]:
 
 
 def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:
-    """Measures the noise ratio of every chain anew, if that is due."""
+    """Measure the noise ratio of every chain again, if that is due."""
 
     def refresh(chains: Chain) -> Array:
         probe_keys = jax.vmap(_random.fold, in_axes=(0, None))(keys.probe, carry.draws)
@@ -303,7 +303,7 @@ def _row(collector: AbstractCollector, chain: Chain, since: Int[Array, ""]) -> d
 
 
 def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due: Array) -> Chain:
-    """Hands a draw to the collector and resets the window, if a draw is due."""
+    """Hand a draw to the collector and reset the window, if a draw is due."""
 
     def update(summary: Any) -> Any:
         new = collector.update(summary, chain.state.phase.position, count)
@@ -316,7 +316,7 @@ def _keep(collector: AbstractCollector, chain: Chain, count: Int[Array, ""], due
 
 
 def _blank_failed(tree: Any, status: Int[Array, ""]) -> Any:
-    """Replaces every real number of a failed chain by NaN."""
+    """Replace every real number of a failed chain by NaN."""
 
     def blank(leaf: Array) -> Array:
         real = jnp.issubdtype(leaf.dtype, jnp.floating)

@@ -25,18 +25,18 @@ def mesh(num_chains: int, devices: int) -> Mesh | None:
     if devices > len(present):
         raise InputError(f"devices={devices}, but JAX has {len(present)}: docs/speed.md says how to give it more")
     if num_chains % devices:
-        raise InputError(f"num_chains={num_chains} cannot be shared by devices={devices}: take a multiple of it")
+        raise InputError(f"num_chains={num_chains} cannot be shared by devices={devices}: use a multiple of {devices}")
     return Mesh(present[:devices], (AXIS,)) if devices > 1 else None
 
 
 def check(steps: Callable, *args: Any) -> None:
-    """Raises InputError if steps or collectors that factorise matrices are to be sharded over CPU cores.
+    """Raise InputError if steps or collectors that factorise matrices are to be sharded over CPU cores.
 
-    A factorisation waits for threads of the pool that the devices themselves occupy: with as many devices as cores, it
+    A factorisation waits for threads of the pool that the devices themselves occupy; with as many devices as cores it
     deadlocks.
     """
     if jax.default_backend() == "cpu" and (found := _factorisations(jax.make_jaxpr(steps)(*args).jaxpr)):
-        raise InputError(f"devices= must be 1 on the CPU where steps factorise matrices ({', '.join(found)})")
+        raise InputError(f"devices= must be 1 on the CPU if steps factorise matrices ({', '.join(found)})")
 
 
 def _factorisations(jaxpr: Jaxpr) -> list[str]:

@@ -1,4 +1,4 @@
-"""The plan of a run: how many steps, which of them are kept, and how many one call of the compiled loop takes."""
+"""The plan of a run: how many steps, which of them are kept, and how many each call of the compiled loop takes."""
 
 from typing import NamedTuple
 
@@ -17,8 +17,8 @@ _MOST_DRAWS_PER_CALL = 4096
 _MOST_STEPS_PER_CALL = 2**30
 _MOST_GROWTH_PER_CALL = 16
 _SECONDS_PER_CALL, _MOST_SECONDS_PER_CALL = 1.0, 3.0
-FIRST_QUOTA = 8
-"""Steps of the first call, and of a call where steps are slow."""
+FIRST_CALL_STEPS = 8
+"""The number of steps in the first call, and in a call whose steps are slow."""
 
 
 class Plan(NamedTuple):
@@ -30,12 +30,12 @@ class Plan(NamedTuple):
 
     @property
     def num_draws(self) -> int:
-        """How many draws a chain keeps."""
+        """The number of draws that a chain keeps."""
         return max(0, self.num_steps - self.discard) // self.thin
 
 
 def check_length(num_steps: int | None, data_passes: float | None) -> None:
-    """Raises InputError for a length given twice or not as a number, before anything is prepared for it."""
+    """Raise InputError for a length that is given twice or is not a number, before anything is prepared."""
     if num_steps is not None and data_passes is not None:
         raise InputError("give num_steps= or data_passes=, not both: each fixes the length of the run")
     if num_steps is not None:
@@ -45,7 +45,7 @@ def check_length(num_steps: int | None, data_passes: float | None) -> None:
 
 
 def check_plan(discard: float | int, thin: int | None) -> None:
-    """Raises InputError unless `discard` and `thin` can select steps, whatever the length of the run."""
+    """Raise InputError unless `discard` and `thin` are valid for some length of the run."""
     if isinstance(discard, float | np.floating):
         if not 0 <= discard < 1:
             raise InputError(f"discard={discard} must be a share from 0.0 to below 1.0, or a whole number of steps")
@@ -56,7 +56,7 @@ def check_plan(discard: float | int, thin: int | None) -> None:
 
 
 def check_total(num_steps: int) -> None:
-    """Raises InputError for more steps than a run can count."""
+    """Raise InputError for more steps than a run can count."""
     if num_steps > _MOST_STEPS:
         raise InputError(
             f"{num_steps:,} steps are more than the {_MOST_STEPS:,} that a run can count: take fewer, or start a "
@@ -67,7 +67,7 @@ def check_total(num_steps: int) -> None:
 def count_steps(
     sampler: AbstractSampler, num_steps: int | None, data_passes: float | None, *, resumed: bool = False
 ) -> int:
-    """The number of steps of a run, or of its continuation, from whichever of the two the caller gave."""
+    """The number of steps of a run, or of its continuation, from `num_steps` or `data_passes`; 2,000 without either."""
     if data_passes is not None:
         check_positive("sample", "data_passes", data_passes)
         budget = round(float(data_passes) * sampler.target.num_data)
@@ -81,15 +81,15 @@ def count_steps(
 
 
 def make_plan(num_steps: int, discard: float | int, thin: int | None, draw_bytes: int) -> Plan:
-    """The plan that the caller's arguments stand for.
+    """The plan for the caller's arguments.
 
-    Without `thin`, about 1,000 draws are kept; fewer, but at least 10, if these would take more than 1 GiB.
+    Without `thin`, about 1,000 draws are kept; fewer, but at least 10, if 1,000 would take more than 1 GiB.
 
     Args:
         num_steps: steps per chain.
-        discard: the discarded start, as a share of the steps or a number of them.
+        discard: the discarded start, as a share or a number of steps.
         thin: steps per kept draw.
-        draw_bytes: the size of one draw of all chains.
+        draw_bytes: the size of one draw of all chains together.
     """
     check_total(num_steps)
     discard = int(discard * num_steps) if isinstance(discard, float | np.floating) else int(discard)
@@ -104,19 +104,19 @@ def make_plan(num_steps: int, discard: float | int, thin: int | None, draw_bytes
 
 
 def draws_per_call(draw_bytes: int) -> int:
-    """How many draws of this size, all chains together, the device holds between two calls."""
+    """The number of draws, each of this size for all chains together, that the device holds between two calls."""
     return max(1, min(_MOST_BYTES_PER_CALL // max(draw_bytes, 1), _MOST_DRAWS_PER_CALL))
 
 
 def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tuple[int, int, bool]:
-    """(steps to the first draw, draws, whether that draw is not due yet) of the next call.
+    """(steps to the first draw, number of draws, whether the first draw is not yet due) for the next call.
 
     Args:
         plan: the plan.
         done: steps taken so far.
         since: steps since the last draw.
         quota: about how many steps the call should take.
-        room: how many draws it can keep.
+        room: the most draws that it can keep.
     """
     if done < plan.discard:
         return min(quota, min(plan.discard, plan.num_steps) - done), 1, True
@@ -128,11 +128,11 @@ def next_chunk(plan: Plan, done: int, since: int, quota: int, room: int) -> tupl
 
 
 def next_quota(taken: int, seconds: float, quota: int) -> int:
-    """How many steps the next call takes: about one second's worth, at most 16 times as many as the last one.
+    """The number of steps in the next call: about one second's worth, and at most 16 times as many as in the last one.
 
     Each call also pays a fixed allocation cost, comparable to one step for large networks. Slow steps are therefore
-    taken a few at a time, as long as an interrupt need not wait more than three seconds.
+    taken up to 8 at a time, as long as an interrupt need not wait more than three seconds.
     """
     rate = taken / max(seconds, 1e-6)
-    wanted = max(1, int(_SECONDS_PER_CALL * rate), min(FIRST_QUOTA, int(_MOST_SECONDS_PER_CALL * rate)))
+    wanted = max(1, int(_SECONDS_PER_CALL * rate), min(FIRST_CALL_STEPS, int(_MOST_SECONDS_PER_CALL * rate)))
     return min(wanted, _MOST_GROWTH_PER_CALL * max(quota, taken), _MOST_STEPS_PER_CALL)

@@ -1,4 +1,4 @@
-"""A progress bar for runs of more than two seconds, on a terminal only."""
+"""A progress bar, on a terminal, for runs that take more than two seconds."""
 
 import contextlib
 import sys
@@ -10,7 +10,7 @@ _QUIET_SECONDS = 2.0
 
 @contextlib.contextmanager
 def bar(total: int, enabled: bool | None, label: str = "sampling") -> Iterator[Callable[[int, str], None]]:
-    """Yields `update(done, text)`. `enabled=None` shows the bar on a terminal; True shows it anywhere."""
+    """Yield `update(done, text)`. `enabled=None` shows the bar on a terminal only; True shows it anywhere."""
     if enabled is False or (enabled is None and not sys.stderr.isatty()):
         yield lambda done, text: None
         return

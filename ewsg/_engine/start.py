@@ -1,4 +1,4 @@
-"""How a run begins: its key, and its checked starting points."""
+"""The start of a run: its key, and its starting points, checked."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -39,12 +39,12 @@ def root_key(seed: int | jax.Array, generator: str | None) -> jax.Array:
 
 
 class Start(NamedTuple):
-    """Where a run starts.
+    """The starting points of a run.
 
     Attributes:
         positions: the starting points of all chains, stacked along a leading axis.
-        first: that of the first chain.
-        densities: log prior there, and the log-likelihoods that go into the fingerprint.
+        first: the starting point of the first chain.
+        densities: the log prior at `first`, and the log-likelihoods there that go into the fingerprint.
     """
 
     positions: Position
@@ -56,7 +56,7 @@ def starting_points(target: Target, init: Any, key: Key, num_chains: int) -> Sta
     """The starting points of all chains, checked."""
     init = target.init if init is None else init
     if init is None:
-        raise InputError("sample needs init=: where the chains start, a pytree of arrays like the parameters")
+        raise InputError("sample needs init=, the point where the chains start: give a pytree like the parameters")
     check_start(init)
     if pytree.is_function(init):
         positions = _drawn(init, key, num_chains)
@@ -73,7 +73,7 @@ def starting_points(target: Target, init: Any, key: Key, num_chains: int) -> Sta
 
 
 def stacked_points(target: Target, positions: Position) -> Start:
-    """The same for starting points that are there already, stacked along a leading axis."""
+    """The start for given starting points, stacked along a leading axis; their densities are checked."""
     first = jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions)
     return Start(positions, first, _checked_densities(target, positions))
 
@@ -95,15 +95,15 @@ def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Positi
 
 
 def check_chains(start: Any, num_chains: int) -> None:
-    """Raises InputError for more chains than memory allows; `start` is the state of all, as arrays or shapes."""
+    """Raise InputError for more chains than memory allows; `start` is the state of all chains, as arrays or shapes."""
     memory.check(_WORKING_COPIES * pytree.num_bytes(start), f"num_chains={num_chains:,}", "run fewer chains")
 
 
 def _checked_densities(target: Target, positions: Position) -> tuple[np.ndarray, np.ndarray]:
-    """The densities that a fingerprint of the first start needs. Raises InputError for a start of zero density.
+    """The densities that the fingerprint of the first start needs; raises InputError for a start of zero density.
 
-    That is judged by up to 4 million values of the likelihood, evenly spaced in the data; fewer, if a value takes much
-    to compute, as a convolutional network's does. One program evaluates both.
+    The density is checked on up to 4 million values of the likelihood, at evenly spaced data; on fewer if each takes
+    much memory, as a convolutional network's does. One compiled program evaluates both.
     """
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     most = min(target.num_data, max(1, _CHECKED_VALUES // num_chains))
@@ -111,7 +111,7 @@ def _checked_densities(target: Target, positions: Position) -> tuple[np.ndarray,
     probed = probed_rows(target)
     rows = np.concatenate([probed, spaced(target.num_data, count)])
     prior, each = (np.asarray(part) for part in densities(target, positions, rows))
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite or NaN then, which is reported
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaN are reported below
         likelihood = np.asarray(each[:, probed.size :], np.float64).sum(axis=1)
     for name, values in (("log_prior", prior), ("log_likelihood", likelihood)):
         bad = np.flatnonzero(~np.isfinite(values))

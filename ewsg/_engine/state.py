@@ -13,13 +13,13 @@ from .._random.streams import Keys
 from ..sampler import SamplerState
 from .placement import AXIS
 
-HOT = 1_000.0
-"""A chain this many times hotter than the target draws nothing of it, however finite it is."""
+HOT_RATIO = 1_000.0
+"""A chain this many times hotter than the target does not sample from it, even if all its values are finite."""
 Tree = TypeVar("Tree")
 
 
 class Status(IntEnum):
-    """The state of a chain when it was last checked; a fast divergence may end as `nonfinite`."""
+    """The status of a chain when it was last checked; a fast divergence may end as `nonfinite`."""
 
     ok = 0
     nonfinite = 1
@@ -29,8 +29,8 @@ class Status(IntEnum):
 class Chain(NamedTuple):
     """One chain, and the statistics recorded about it.
 
-    Statistics are summed plainly over a block of steps (`recent`), and blocks with compensation since the last draw
-    (`window`).
+    Statistics are summed plainly over a block of steps (`recent`); the sums of blocks are added up with compensation
+    since the last draw (`window`).
     """
 
     state: SamplerState
@@ -45,7 +45,7 @@ class Chain(NamedTuple):
 
 
 def _layout(kind: type[Tree], **fields: Any) -> Tree:
-    """The axis, or the sharding, of each field by its name; a field that is missing or unknown is an error."""
+    """The vmap axis, or the sharding, of each field by name; a missing or unknown field raises TypeError."""
     return kind(**fields)
 
 
@@ -67,7 +67,7 @@ CHAIN_AXES = _layout(
 
 
 class Carry(NamedTuple):
-    """All chains; steps taken since the start and since the last kept draw, and draws kept."""
+    """All chains; the numbers of steps since the start (`step`) and the last kept draw (`since`), and of draws kept."""
 
     chains: Chain
     step: Int[Array, ""]
@@ -76,13 +76,13 @@ class Carry(NamedTuple):
 
 
 EACH, SAME = PartitionSpec(AXIS), PartitionSpec()
-"""Split over devices by chain; replicated."""
+"""`EACH`: split over devices by chain. `SAME`: replicated."""
 ROWS_SPECS = PartitionSpec(None, AXIS)
 """Rows of draws have the axes (draw, chain)."""
 
 
 def _specs_of(axes: Any) -> Any:
-    """The sharding of what has these vmap axes: batched leaves are split over devices, the others replicated."""
+    """The sharding of a tree with these vmap axes: batched leaves are split over devices, the others replicated."""
     return jax.tree.map(lambda axis: SAME if axis is None else EACH, axes, is_leaf=lambda axis: axis is None)
 
 
@@ -90,7 +90,7 @@ CARRY_SPECS = _layout(Carry, chains=_specs_of(CHAIN_AXES), step=SAME, since=SAME
 
 
 class Limits(NamedTuple):
-    """A chain that is both farther and hotter than this has diverged; and draws between two probes of the noise."""
+    """A chain both farther and hotter than this has diverged; the noise is probed at every `probe_every`-th draw."""
 
     distance: Float[HostOrDevice, ""]
     temperature: Float[HostOrDevice, ""]
@@ -98,7 +98,7 @@ class Limits(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """All that is needed to go on: the chains, their keys, and their limits."""
+    """Everything needed to continue a run: the chains, their keys, and their limits."""
 
     carry: Carry
     keys: Keys
@@ -106,18 +106,19 @@ class Checkpoint(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What one call of `advance` does: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
+    """The work of one call of the loop: `first` steps and a draw, then (num_draws − 1) times `thin` steps and a draw.
 
     All counts are traced, so that one compilation serves any run of the same shapes.
 
     Attributes:
-        first: steps to the first draw.
-        num_draws: draws.
-        thin: steps between them.
-        begins: the discarded part has just ended, and recording begins before the first of these steps.
-        partial: the last draw is not due yet. Its row is scratch, and its window continues in the next call.
-        ends: the last of these steps is the last of the discarded part or of the plan. Chains are checked only at full
-            blocks of 32 steps, at draws and here, so that results do not depend on how a run is cut into calls.
+        first: the number of steps to the first draw.
+        num_draws: the number of draws.
+        thin: the number of steps between draws.
+        begins: the discarded part has just ended; recording begins before the first of these steps.
+        partial: the last draw is not yet due. Its row is scratch, and its window continues in the next call.
+        ends: the last of these steps is the last of the discarded part or of the plan; it matters only if `partial`.
+            Chains are checked only at full blocks of 32 steps, at draws and at such ends, so that results do not depend
+            on how a run is cut into calls.
     """
 
     first: Int[HostOrDevice, ""]

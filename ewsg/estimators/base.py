@@ -25,18 +25,18 @@ PROBE_DATA = 32
 class AbstractEstimator(Component):
     """An estimate of the force ∇(−V) from a few of the n data.
 
-    A new estimator is one file with one subclass: `estimate`, `cost`, `noise_factor`, and where they differ from the
-    defaults below `prepare`, `init`, `check`, `noise_trace` and `probe_cost`. It never needs to know which integrator
-    asks: all that matters about it is in the `Kick`, every field of which has to be honoured (a test asks).
+    A new estimator is one file with one subclass, which implements `estimate`, `cost` and `noise_factor`, and overrides
+    the other methods where their defaults below do not fit. An estimator never needs to know the integrator: all that
+    matters about it is in the `Kick`, every field of which must be honoured (`tests/compliance/` checks this).
     """
 
     def __check_init__(self):
         check_flags(self)
 
     def prepare(self, target: Target) -> tuple["AbstractEstimator", Cost]:
-        """This estimator after work done once for all chains (a mode search, a clustering), and what that cost.
+        """This estimator after work done once for all chains (a mode search, a clustering), and the cost of that work.
 
-        Inside `ControlVariate` the target is the anchored one: count what its `likelihood.passes` says.
+        Inside `ControlVariate` the target is the anchored one: count gradients by its `likelihood.passes`.
         """
         del target
         return self, Cost(0)
@@ -47,7 +47,7 @@ class AbstractEstimator(Component):
         return ()
 
     def seen(self, target: Target, position: Position) -> Target:
-        """The target whose data this estimator draws at `position`: a wrapper's is anchored there, or weighted."""
+        """The target from which this estimator draws at `position`; that of a wrapper is anchored or weighted."""
         del position
         return target
 
@@ -57,7 +57,7 @@ class AbstractEstimator(Component):
 
     @abc.abstractmethod
     def cost(self, num_data: int) -> Cost:
-        """The evaluations of one estimate."""
+        """The evaluations of one estimate, for `num_data` data."""
 
     @abc.abstractmethod
     def noise_factor(self, num_data: int) -> float:
@@ -71,7 +71,7 @@ class AbstractEstimator(Component):
         return num_steps * int(self.cost(num_data).datum_gradients)
 
     def num_steps(self, budget: int, num_data: int) -> int:
-        """How many steps a budget of datum gradients pays for."""
+        """The number of steps that a budget of datum gradients pays for."""
         most = max(0, budget) // int(self.cost(num_data).datum_gradients)
         return max(0, bisect_right(range(most + 1), budget, key=lambda steps: self.spent(steps, num_data)) - 1)
 
@@ -80,7 +80,7 @@ class AbstractEstimator(Component):
     ) -> Scalar:
         """An unbiased estimate of Tr √P Cov(force) √P at `position` for a diagonal metric P, None being P = I.
 
-        For u ~ N(0, P), the variance over data of u · n∇V_i has mean Tr √P Cov(n∇V_i) √P over u: `probe_cost`
+        For u ~ N(0, P), the variance over data of u · n∇V_i has mean Tr √P Cov(n∇V_i) √P. Costs `probe_cost`
         directional derivatives.
         """
         del state
@@ -93,7 +93,7 @@ class AbstractEstimator(Component):
         return factor * jnp.var(target.directional(position, indices, direction), ddof=1)
 
     def probe_cost(self, num_data: int) -> int:
-        """How many directional derivatives of one datum `noise_trace` evaluates."""
+        """The number of directional derivatives, of one datum each, that `noise_trace` evaluates."""
         return 0 if num_data < 2 or self.noise_factor(num_data) == 0.0 else PROBE_DATA
 
 
@@ -117,7 +117,7 @@ class AbstractMinibatch(AbstractEstimator):
 
 @contextlib.contextmanager
 def setting_named(owner: str, setting: str) -> Iterator[None]:
-    """Errors about `init` are about this setting of an estimator."""
+    """Let errors about `init` that are raised inside name this setting of an estimator instead."""
     try:
         yield
     except InputError as error:
@@ -128,17 +128,17 @@ def setting_named(owner: str, setting: str) -> Iterator[None]:
 
 
 def probe_direction(key: Key, position: Position, metric: Position | None) -> Position:
-    """A draw from N(0, P), shaped like the position."""
+    """A draw from N(0, P), a pytree like the position."""
     return times_root(metric, _random.normal_like(key, position))
 
 
 def draw_batch(key: Key, target: Target, batch_size: int, replace: bool) -> Indices:
-    """A minibatch as the target draws it: uniform, with or without replacement, unless `Leverage` has its say."""
+    """A minibatch, with or without replacement: uniform, or with the probabilities of a weighted target."""
     return target.draw(key, batch_size, replace)
 
 
 def batch_noise(num_data: int, batch_size: int, replace: bool) -> float:
-    """Cov of the mean of a uniform minibatch over that of one datum."""
+    """The covariance of the mean of a uniform minibatch, relative to that of one datum."""
     if replace or num_data == 1:
         return 1 / batch_size
     return (num_data - batch_size) / (num_data - 1) / batch_size

@@ -22,7 +22,7 @@ from .base import PROBE_DATA, AbstractEstimator, probe_direction
 
 
 class Strata(NamedTuple):
-    """The data sorted by stratum, where each of the k strata begins, how many it has, and the weight of one draw."""
+    """The row numbers sorted by stratum; where each of the k strata begins, its size, and the weight of one draw."""
 
     order: Int[Array, " n"]
     first: Int[Array, " k"]
@@ -39,20 +39,20 @@ class Clustered(AbstractEstimator):
 
     force = Σ_k (n_k/m) Σ_{j=1..m} ∇ℓ_{i_kj} + ∇ log π,   i_kj uniform in cluster k, with replacement.
 
-    Unbiased for any clusters. Of the covariance of a uniform minibatch only the part within clusters is left, Σ_k
-    (n_k²/m) Cov_k(∇ℓ): clusters help as far as they predict the gradient. With one cluster this is
+    Unbiased for any clusters. Of the covariance of a uniform minibatch only the part within clusters remains,
+    Σ_k (n_k²/m) Cov_k(∇ℓ): clusters help to the extent that they predict the gradient. With one cluster this is
     `Uniform(m, replace=True)`, draw for draw. Costs m datum gradients per step for every cluster that is not empty.
 
     The clusters are found once, before the first step, by k-means (scikit-learn, k-means++ seeds, on one thread so that
-    it can be repeated): no datum gradients are counted for it. Resuming a saved run repeats it.
+    the result can be reproduced). This counts as no datum gradients. Resuming a saved run repeats it.
 
     Args:
-        num_clusters: how many clusters k-means looks for; not used with `labels`.
+        num_clusters: the number of clusters that k-means looks for; not used with `labels`.
         draws_per_cluster: m.
-        labels: the cluster of each datum, whole numbers, in place of k-means.
+        labels: the cluster of each datum as a whole number, in place of k-means.
         features: the input of k-means, an array with one row per datum; by default all floating-point arrays of the
-            data side by side (in the models of regression that includes the responses).
-        seed: of k-means.
+            data side by side (for the models of `ewsg.models` that includes the responses).
+        seed: the seed of k-means.
         strata: filled in by `prepare`.
     """
 
@@ -70,17 +70,17 @@ class Clustered(AbstractEstimator):
         if self.labels is not None and self.features is not None:
             raise InputError("Clustered takes labels= or features=, not both: labels leave nothing to cluster")
         if self.labels is not None and not np.issubdtype(self.labels.dtype, np.integer):
-            raise InputError(f"Clustered: labels must be whole numbers, one for each datum, not {self.labels.dtype}")
+            raise InputError(f"Clustered: labels must be whole numbers, one per datum, not {self.labels.dtype}")
 
     def check(self, num_data: int, has_momentum: bool) -> None:
         del has_momentum
         for name, values in (("labels", self.labels), ("features", self.features)):
             if values is not None and values.shape[:1] != (num_data,):
                 raise InputError(
-                    f"Clustered: {name} has shape {values.shape} for {num_data} data: give one row for each datum"
+                    f"Clustered: {name} has shape {values.shape} for {num_data} data: give one row per datum"
                 )
         if self.labels is not None and self.labels.ndim != 1:
-            raise InputError(f"Clustered: labels has shape {self.labels.shape}: give one whole number for each datum")
+            raise InputError(f"Clustered: labels has shape {self.labels.shape}: give one whole number per datum")
         if self.labels is None and self.strata is None and self.num_clusters > num_data:
             raise InputError(
                 f"Clustered: num_clusters {self.num_clusters} is larger than the number of data {num_data}: "
@@ -105,7 +105,7 @@ class Clustered(AbstractEstimator):
         return Cost(self._num_strata() * self.draws_per_cluster)
 
     def noise_factor(self, num_data: int) -> float:
-        """1/m, an upper bound that one cluster reaches; `noise_trace` sees the clusters."""
+        """1/m, an upper bound that one cluster attains; `noise_trace` takes the clusters into account."""
         return 1 / self.draws_per_cluster
 
     def noise_trace(
@@ -126,7 +126,7 @@ class Clustered(AbstractEstimator):
         return self._num_strata() * self._probe_draws()
 
     def _probe_draws(self) -> int:
-        """How many data of each cluster `noise_trace` looks at."""
+        """The number of data of each cluster that `noise_trace` evaluates."""
         return max(2, PROBE_DATA // self._num_strata())
 
     def _num_strata(self) -> int:

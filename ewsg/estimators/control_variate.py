@@ -20,28 +20,28 @@ from .base import AbstractEstimator, setting_named
 from .correction import AbstractCorrection, multiplied
 
 _MULTIPLES = {1: 2, 2: 4}
-"""Evaluations in place of one, by order: at θ, at a, and a Hessian-vector product at a, which counts two."""
+"""Evaluations in place of one, by order: at θ and at a; at order 2 also a Hessian-vector product, which counts two."""
 
 
 class ControlVariate(AbstractCorrection):
     r"""Control variates at a fixed anchor (Baker et al. 2019): for posteriors with one mode and tall data.
 
-    Datum i has the force G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
-    unbiased whenever the inner estimator is. Its spread vanishes as θ → a, so a should be near the mode.
-    At order 2 it is G_i(θ) − G_i(a) − H_i(a)x + F(a) + H(a)x, x = θ − a, H the derivatives of G and F: its spread
-    vanishes as ‖x‖², but may be larger than that of order 1 far from a, where the tails are heavy.
+    The force of datum i is G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
+    unbiased whenever the inner estimator is. Its variance vanishes as θ → a, so a should be near the mode.
+    At order 2 the force is G_i(θ) − G_i(a) − H_i(a)x + F(a) + H(a)x, with x = θ − a and H_i, H the derivatives of
+    G_i, F. Its standard deviation is O(‖x‖²), but far from a, where tails are heavy, it may exceed that of order 1.
 
-    Costs twice the inner estimator's evaluations per step (at θ and at a), four times at order 2 (a product with H_i
-    counts two); before the first step n datum gradients for F(a), 2dn for H(a) at order 2, and n for every evaluation
-    of the search. Resuming a saved run repeats that work.
+    Costs per step twice the inner estimator's evaluations (at θ and at a), at order 2 four times (a product with H_i
+    counts two); before the first step, n datum gradients for F(a), n for every evaluation of the search, and at order 2
+    another 2dn for H(a). Resuming a saved run repeats that work.
 
     Args:
-        inner: which data (any estimator).
+        inner: the estimator that chooses the data (any).
         anchor: a, a pytree like the parameters; None searches for the mode.
-        start: where the search starts, when no anchor is given.
-        max_passes: the search begins no further iteration once it has evaluated the full gradient this often.
-        tolerance: the search ends where the full gradient is this small, relative to that at the start. Whatever the
-            search ends with is a valid anchor: a better one only has less noise.
+        start: where the search starts if no anchor is given.
+        max_passes: the search begins no further iteration after this many evaluations of the full gradient.
+        tolerance: the search ends when the full gradient is this small, relative to that at the start. Wherever the
+            search ends, the anchor is valid: a better one only reduces the noise.
         order: 1, or 2 for a d × d matrix and less noise near a.
         slope: Σ_i ∇ℓ_i(a), filled in by `prepare`.
         curvature: Σ_i ∇²ℓ_i(a) in the order of `ravel_pytree`, filled in by `prepare` at order 2.
@@ -127,7 +127,7 @@ def _shaped_like(position: Position, point: Position) -> Position:
     given = jax.tree.leaves(point)
     if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in given]:
         raise InputError(
-            f"ControlVariate: the anchor has arrays of shapes {[leaf.shape for leaf in given]} and the parameters have "
+            f"ControlVariate: the anchor has arrays of shapes {[leaf.shape for leaf in given]} but the parameters have "
             f"{[leaf.shape for leaf in leaves]}: give an anchor (or start) like the parameters"
         )
     return structure.unflatten([own.astype(leaf.dtype) for own, leaf in zip(given, leaves, strict=True)])

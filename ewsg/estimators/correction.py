@@ -1,4 +1,4 @@
-"""Corrections: estimators that let another one work on an anchored target."""
+"""Corrections: estimators that hand an anchored target to another estimator."""
 
 import equinox as eqx
 
@@ -8,13 +8,13 @@ from .base import AbstractEstimator
 
 
 class AbstractCorrection(AbstractEstimator):
-    """An estimator that lets another one work on an anchored target: each datum is evaluated here and at the anchor."""
+    """An estimator that hands an anchored target to an inner one: each datum is evaluated at θ and at the anchor."""
 
     inner: eqx.AbstractVar[AbstractEstimator]
 
     @property
     def multiple(self) -> int:
-        """How many evaluations of a datum each of the inner estimator's becomes."""
+        """The number of evaluations that replace each evaluation of the inner estimator."""
         return 2
 
     def __check_init__(self):
@@ -41,5 +41,5 @@ class AbstractCorrection(AbstractEstimator):
 
 
 def multiplied(multiple: int, cost: Cost) -> Cost:
-    """The cost of so many evaluations in place of each."""
+    """The cost with `multiple` evaluations in place of each one."""
     return Cost(multiple * cost.datum_gradients, multiple * cost.datum_directional)

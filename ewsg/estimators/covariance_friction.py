@@ -31,40 +31,42 @@ class FrictionState(NamedTuple):
 class CovarianceFriction(AbstractEstimator):
     r"""force = inner force − (h/2T) Ĉ r,   Ĉ ≈ Cov(inner force).
 
-    Subsampling adds h² Cov(force) to the variance of every kick; by fluctuation and dissipation the friction matrix
-    Γ = (σ²I + h·Ĉ)/2T = γI + (h/2T) Ĉ balances it. The second part is a force, so it works with every integrator that
-    has a momentum. With G_i = n∇(−V_i) and f = Cov(force)/Cov(G_i) (1/b with replacement), Ĉ is by `mode`
+    Subsampling adds h² Cov(force) to the variance of every kick; by fluctuation–dissipation the friction matrix
+    Γ = (σ²I + h·Ĉ)/(2T) = γI + (h/2T) Ĉ balances it. The second term is applied as a force, so it works with every
+    integrator that has a momentum. With G_i = n∇(−V_i) and f = Cov(force)/Cov(G_i) (1/b with replacement), `mode`
+    chooses Ĉ:
 
-    "svrg": f·(m₂ − m₁m₁ᵀ), EWSG-VR when the inner estimator is `Exponential` (Alg. 2). m₁ = mean G_i and
-        m₂ = mean G_i G_iᵀ over all n data at ω = θ, every `period` steps; after each step the terms of the chosen
-        data are brought up to date: m₁ += (1/n) Σ_batch G_i(θ) − G_i(ω), and m₂ likewise. A step uses the moments
-        left by the step before, or this step's calibration. Between calibrations the moments mix terms at ω and at θ:
-        how far the chain has moved counts as covariance too, and data chosen twice cost positive semi-definiteness,
-        which is restored by projection; `stats["projected"]` is the share of steps that needed it.
+    "svrg": f·(m₂ − m₁m₁ᵀ), EWSG-VR when the inner estimator is `Exponential` (Alg. 2). Every `period` steps,
+        m₁ = mean G_i and m₂ = mean G_i G_iᵀ are computed over all n data at ω = θ (a calibration); after each step the
+        terms of the chosen data are updated: m₁ += (1/n) Σ_batch (G_i(θ) − G_i(ω)), and m₂ likewise. A step uses the
+        moments left by the previous step, or by its own calibration. Between calibrations the moments mix terms at ω
+        and at θ. The distance the chain has moved then counts as covariance too, and data chosen twice may make Ĉ
+        indefinite; a projection restores positive semi-definiteness, and `stats["projected"]` is the share of steps
+        that needed it.
         Extra cost: n datum gradients per calibration, and 2b per step (1 for b = 1, where the force is G_i itself). In
         a loop of your own under `vmap`, keep the step counter unbatched (`in_axes=SamplerState(0, 0, None)`), so that a
         calibration is computed only when it is due.
     "running": f·mean of the minibatches' sample covariances, the t-th with weight max(1/t, 1 − decay); decay = 1 is
         the average of CCAdL (Shang et al. 2015). Needs b ≥ 2. Extra cost: b datum gradients per step.
-    "batch": f·sample covariance of the present minibatch. Needs b ≥ 2; no d × d matrix. Extra cost: b per step.
+    "batch": f·sample covariance of the present minibatch. Needs b ≥ 2. Extra cost: b datum gradients per step.
 
-    Alg. 2 as printed explodes where h times an eigenvalue of Γ passes 2, as on the paper's own Gaussian (h = 0.05:
-    3.3); `bound` is the remedy. `Exponential` already brings a friction of the same kind, so that the two together
-    cool the chain too much at small steps; `Uniform` inside is the balanced choice. With a metric P of the
-    kick all of this holds in the coordinates θ/√P.
+    Alg. 2 as printed explodes where h times an eigenvalue of Γ exceeds 2, as it does on the paper's own Gaussian (3.3
+    at h = 0.05); `bound` is the remedy. `Exponential` already adds a friction of the same kind, so that the two
+    together cool the chain too much at small steps; with `Uniform` inside the friction balances the noise. If the kick
+    has a metric P, all of this holds in the coordinates θ/√P.
 
     Args:
         inner: `Uniform` or `Exponential`, whose force is the mean of G_i over a minibatch. (Reshuffled minibatches are
-            anticorrelated in time already: with more friction they over-cool.)
-        mode: where Ĉ comes from, see above.
-        period: steps from one calibration to the next; or
-        passes: L, the same in data passes of the inner estimator: ⌈L·n / (inner cost)⌉ steps. 1 when neither is given.
-        form: "full", a d × d matrix (d ≤ 2,000; with "svrg" one eigendecomposition per step; "batch" keeps its factor
-            instead, at any d); "diagonal"; "low_rank" ("svrg" only), the Nyström approximation
-            Ĉ ≈ ĈΩ(ΩᵀĈΩ)⁺ΩᵀĈ ≤ Ĉ in O(d·rank) memory, Ω random at first and turned towards the leading eigenvectors by
-            every calibration.
-        rank: columns of Ω, for "low_rank".
-        decay: of the running mean, for "running".
+            already anticorrelated in time: with extra friction they over-cool.)
+        mode: how Ĉ is estimated: "svrg", "running" or "batch", see above.
+        period: the number of steps from one calibration to the next, for "svrg"; or
+        passes: L, the same in data passes of the inner estimator, ⌈L·n / (inner cost)⌉ steps; 1 if neither is given.
+        form: how Ĉ is stored. "full": a d × d matrix, d ≤ 2,000, with one eigendecomposition per step for "svrg"
+            ("batch" keeps a b × d factor instead, for any d). "diagonal": the d variances. "low_rank" ("svrg" only):
+            the Nyström approximation Ĉ ≈ ĈΩ(ΩᵀĈΩ)⁺ΩᵀĈ ≤ Ĉ in O(d·rank) memory, Ω random at first and turned towards
+            the leading eigenvectors by every calibration.
+        rank: the number of columns of Ω, for "low_rank".
+        decay: the decay rate of the running mean, for "running".
         factor: multiplies the extra friction; None is the integrator's own: 1 for Euler–Maruyama, (1 + e^{−γh})/2 for
             BAOAB.
         bound: the largest share of a component of r that the extra friction may take in one step: the eigenvalues of
@@ -105,7 +107,7 @@ class CovarianceFriction(AbstractEstimator):
     def check(self, num_data: int, has_momentum: bool) -> None:
         self.inner.check(num_data, has_momentum)
         if not has_momentum:
-            raise InputError("CovarianceFriction acts on a momentum and this integrator has none: use Underdamped")
+            raise InputError("CovarianceFriction acts on a momentum, but this integrator has none: use Underdamped")
 
     def prepare(self, target: Target) -> tuple["CovarianceFriction", Cost]:
         inner, cost = self.inner.prepare(target)
@@ -137,7 +139,7 @@ class CovarianceFriction(AbstractEstimator):
         return pytree.add_scaled(force, 1, friction), FrictionState(inner, found.state), told
 
     def _rates(self, kick: Kick, num_data: int, dtype: Any) -> covariance.Rates:
-        """f·h/2T times the factor, and the bound, as rates of friction."""
+        """f·h/(2T) times the factor, and the bound, as rates of friction."""
         factor = kick.factor if self.factor is None else self.factor
         scale = factor * self.noise_factor(num_data) * kick.step_size / (2 * kick.temperature)
         ceiling = None if self.bound is None else pytree.as_dtype(self.bound / kick.step_size, dtype)

@@ -24,9 +24,9 @@ from .base import AbstractMinibatch, batch_noise, draw_batch
 _CHOICES = ("momentum", "zero", "one", "next_zero", "noise")
 _EVALUATIONS = ("auto", "unrolled", "stacked", "streamed")
 _MOST_ENUMERATED_BATCHES = 4_096
-_PARAMETERS_OF_MATRICES = 4096  # from here on gradients are matrix products, better done for all minibatches at once
+_FEW_PARAMETERS = 4096  # with more, gradients are matrix products, which are faster for all minibatches at once
 _MOST_STACKED_NUMBERS = 1_000_000
-_CANDIDATES_SELECTED = 4
+_MOST_CANDIDATES_SELECTED = 4
 
 
 class Candidate(NamedTuple):
@@ -46,26 +46,26 @@ class Exponential(AbstractMinibatch):
     accept with probability min{1, exp(½‖x + n a_J‖² − ½‖x + n a_I‖²)}                              (eq. 6).
     Costs (M + 1)·b datum gradients per step. M = 0 is `Uniform`, draw for draw.
 
-    With overdamped dynamics (App. E) √h/σ becomes √(h/2T), and x stands for (θ' − θ)/√(2hT).
+    With overdamped dynamics (App. E) √h/σ becomes √(h/(2T)), and x stands for (θ' − θ)/√(2hT).
 
     Args:
         batch_size: b.
-        chain_length: M, the Metropolis steps on minibatches for each step of the dynamics.
+        chain_length: M, the number of Metropolis steps on minibatches per step of the dynamics.
         x: the paper's hyper-parameter, one of
             "momentum": √h γ r/σ, the recommended choice (the next momentum guessed to be the present one);
             "next_zero": (−1 + hγ) r/(σ√h), the next momentum guessed to be 0;
             "zero", "one": constant vectors;
-            "noise": the normal vector that the same update injects;
+            "noise": the normal vector that the same update injects (overdamped dynamics only);
             or a function of the `Kick` that returns a pytree like the position.
-        restart: start the chain from a fresh uniform minibatch each step (Alg. 1); False carries the minibatch on,
-            its force recomputed at the new position and counted.
-        exact: draw from the enumerated weights instead of running the chain; n datum gradients per step, for n^b (or
-            the number of ordered draws without replacement) up to 4,096.
+        restart: start the chain from a fresh uniform minibatch at each step (Alg. 1); False starts it from the last
+            step's minibatch, whose force is recomputed at the new position and counted.
+        exact: draw from the enumerated weights instead of running the chain: n datum gradients per step, for at most
+            4,096 minibatches (n^b, or the number of ordered draws without replacement).
         replace: draw minibatches with or without replacement.
-        evaluate: how the M + 1 forces are computed: "unrolled" one after the other, "stacked" all at once in
-            O((M + 1)·d) memory, "streamed" in a loop that keeps two, O(d) memory; the chain is the same. "auto"
-            unrolls up to M = 3 if d is under 4,096, else stacks while (M + 1)·d is at most a million, else unrolls or
-            streams.
+        evaluate: how the M + 1 forces are computed: "unrolled", one after another; "stacked", all at once in
+            O((M + 1)·d) memory; "streamed", in a loop that keeps two, in O(d) memory. The chain is the same. "auto"
+            unrolls if M ≤ 3 and d < 4,096; else it stacks if (M + 1)·d is at most a million; else it unrolls if M ≤ 3
+            and streams if not.
     """
 
     batch_size: int = eqx.field(static=True, converter=plain)
@@ -86,7 +86,7 @@ class Exponential(AbstractMinibatch):
         super().check(num_data, has_momentum)
         if self.x in ("momentum", "next_zero") and not has_momentum:
             raise InputError(
-                f"Exponential(x={self.x!r}) needs a momentum and this integrator has none: "
+                f"Exponential(x={self.x!r}) needs a momentum, but this integrator has none: "
                 "choose x='zero', 'one', 'noise' or a function of the kick"
             )
         if self.x == "noise" and has_momentum:
@@ -137,7 +137,7 @@ class Exponential(AbstractMinibatch):
     def _run_chain(
         self, key: Key, target: Target, kick: Kick, x: Position, state: Indices | tuple[()]
     ) -> tuple[Candidate, dict[str, Array]]:
-        """Alg. 1, inner loop. Minibatch m has key fold(key, m); it does not depend on earlier acceptances."""
+        """Alg. 1, inner loop. Minibatch m is drawn with fold(key, m), whatever was accepted before."""
         length = self.chain_length
         start = self._draw(_random.fold(key, 0), target) if self.restart else jnp.asarray(state)
 
@@ -173,13 +173,13 @@ class Exponential(AbstractMinibatch):
     def _evaluation(self, dimension: int) -> str:
         if self.evaluate != "auto":
             return self.evaluate
-        short, small = self.chain_length <= 3, dimension < _PARAMETERS_OF_MATRICES
+        short, small = self.chain_length <= 3, dimension < _FEW_PARAMETERS
         if not (short and small) and (self.chain_length + 1) * dimension <= _MOST_STACKED_NUMBERS:
             return "stacked"
         return "unrolled" if short else "streamed"
 
     def _enumerate(self, key: Key, target: Target, kick: Kick, x: Position) -> Candidate:
-        """A draw from the limit M → ∞, by the weights of all minibatches."""
+        """A draw from the limit M → ∞, with the weights of all minibatches."""
         n, b = target.num_data, self.batch_size
         each = target.forces(kick.position, jnp.arange(n))
         batches = jnp.asarray(enumerate_batches(n, b, self.replace))
@@ -190,7 +190,7 @@ class Exponential(AbstractMinibatch):
 
 
 def log_weight(force: Position, x: Position, kick: Kick) -> Float[Array, ""]:
-    """½‖x + n a‖² − ½‖x‖² = (n a/2 + x)·n a, where n a = −whitened force; the term left out is the same for all."""
+    """½‖x + n a‖² − ½‖x‖² = (n a/2 + x)·n a, where n a = −whitened force; ½‖x‖² is the same for all minibatches."""
     whitened = kick.whiten(force)
     return pytree.dot(whitened, pytree.add_scaled(pytree.scaled(0.5, whitened), -1, x))
 
@@ -213,8 +213,8 @@ def _num_batches(num_data: int, batch_size: int, replace: bool) -> int:
 
 
 def _pick(chosen: Int[Array, ""], stacked: Array) -> Array:
-    """stacked[chosen]; of a few by selection, which the compiler does where the result is used, not by a copy."""
-    if stacked.shape[0] > _CANDIDATES_SELECTED:
+    """stacked[chosen]; for a few candidates by selection, which XLA fuses into the next operation, without a copy."""
+    if stacked.shape[0] > _MOST_CANDIDATES_SELECTED:
         return stacked[chosen]
     picked = stacked[0]
     for number in range(1, stacked.shape[0]):

@@ -1,4 +1,4 @@
-"""Data drawn by the size of their gradients: for rare classes and rare features."""
+"""Data drawn with probabilities that grow with their gradients: for rare classes and rare features."""
 
 import dataclasses
 from typing import Any
@@ -31,20 +31,20 @@ class Leverage(AbstractEstimator):
 
     force = (1/b) Σ_{i in batch} ∇ℓ_i/p_i + ∇ log π,   p_i = u/n + (1 − u) ρ_i/Σρ,   ρ_i = rms over points of ‖∇ℓ_i‖
 
-    Unbiased for any points. Weights 1/(n p_i) are at most 1/u, so that a datum whose gradient was small at the points
-    and is large elsewhere adds at most 1/u times as much to the second moment as in a uniform minibatch.
+    Unbiased for any points. Weights 1/(n p_i) are at most 1/u, so that a datum whose gradient is small at the points
+    and large elsewhere adds at most 1/u times as much to the second moment as in a uniform minibatch.
 
     In `ControlVariate(Leverage(Paired(8), points), ...)` the gradients are those of the anchored target,
-    ∇ℓ_i(θ) − ∇ℓ_i(a): data that matter are the few whose gradients change, such as those of a rare class.
+    ∇ℓ_i(θ) − ∇ℓ_i(a): the data that matter are the few whose gradients change, such as those of a rare class.
 
-    Per step it costs what the inner estimator does; before the first step, as many passes over the data as there are
-    points, and inside `ControlVariate` one more, for the anchor. Resuming a saved run repeats that work.
+    Costs as much per step as the inner estimator; before the first step, one pass over the data for each point and,
+    inside `ControlVariate`, one more for the anchor. Resuming a saved run repeats that work.
 
     Args:
-        inner: `Uniform` or `Paired`, with replacement; its "uniform" data are then drawn with the p_i.
-        points: a pytree like the parameters with a leading axis: a few draws of roughly the posterior.
-        uniform_share: u, above 0 and at most 1, which is the uniform law.
-        table: the p_i as an alias table, filled in by `prepare`, which does nothing if it is there.
+        inner: `Uniform` or `Paired`, with replacement; its data are then drawn with the probabilities p_i.
+        points: a pytree like the parameters with one more leading axis: a few draws, roughly from the posterior.
+        uniform_share: u, above 0 and at most 1; at 1 all p_i are equal.
+        table: the p_i as an alias table, filled in by `prepare`; a given table is kept.
     """
 
     inner: AbstractEstimator
@@ -76,8 +76,8 @@ class Leverage(AbstractEstimator):
         sizes = np.asarray(jax.jit(gradient_sizes)(target, self.points), np.float64)
         if not np.all(np.isfinite(sizes)):
             raise InputError(
-                f"Leverage: the gradient of datum {np.argmin(np.isfinite(sizes))} is not finite at points: take draws "
-                "of roughly the posterior"
+                f"Leverage: the gradient of datum {np.argmin(np.isfinite(sizes))} is not finite at points: give draws "
+                "that are roughly from the posterior"
             )
         table = alias_table(draw_law(sizes, self.uniform_share))
         passes = target.likelihood.passes(count)
@@ -106,7 +106,7 @@ class Leverage(AbstractEstimator):
         return self.inner.spent(num_steps, num_data)
 
     def noise_factor(self, num_data: int) -> float:
-        """Cov(force) over that of one datum's ∇ℓ_i/p_i, drawn with probability p_i."""
+        """Cov(force) / Cov(∇ℓ_i/p_i of one datum), drawn with probability p_i."""
         return self.inner.noise_factor(num_data)
 
     def noise_trace(
@@ -124,7 +124,7 @@ class Leverage(AbstractEstimator):
 
 
 def draw_law(sizes: Float[np.ndarray, " n"], uniform_share: float) -> Float[np.ndarray, " n"]:
-    """p_i = u/n + (1 − u) ρ_i/Σρ; uniform where all ρ_i are 0."""
+    """p_i = u/n + (1 − u) ρ_i/Σρ; uniform if all ρ_i are 0."""
     total = sizes.sum()
     if total == 0:
         return np.full(len(sizes), 1 / len(sizes))

@@ -33,28 +33,28 @@ class Paired(AbstractMinibatch):
     sequential:  r ← r − α(q)(r·v_k/T) v_k − h (G_i + G_j)/(2b), pair after pair,  q = ‖v_k‖²/T,
                  α(q) = (1 − √(1 − cq))/q, and 1/q for cq > 1
 
-    The tilt adds, on average, the friction (h/2T) Cov(g) r that fluctuation–dissipation asks for against the heating
+    The tilt adds, on average, the friction (h/2T) Cov(g) r that fluctuation–dissipation requires against the heating
     h² Cov(g) of subsampling. It is odd in r, so that the mean force is unbiased under the momentum's symmetry; weights
     stay in [0, 1/b], so that it cannot blow up. Without momentum the pairs are tilted against the injected noise: the
     same rule with r = √(2hT) ξ and 2hT for T. With a metric P the rule holds in the coordinates θ/√P.
 
-    α solves T(1 − αq)² + c·qT = T: against a noise of c·v vᵀ, the tilt keeps N(0, T) exactly. Independent pairs have
-    that noise with c = 1. Drawn without replacement their sums vary less, by 1 − 2b/n: with n = 2b nothing is left to
-    chance, c = 0, and the force is the full one.
+    α solves T(1 − αq)² + c·qT = T: against noise with covariance c·v vᵀ, the tilt keeps N(0, T) exactly. Independent
+    pairs have that noise with c = 1. Drawn without replacement, their sum has 1 − 2b/n of that variance: if n = 2b
+    nothing is random, c = 0, and the force is the full one.
 
-    `EstimateInfo.drag` of `sequential` is the friction in the force, so that the configurational temperature is that of
-    the plain mean. (Of the other rules it would take a second backward pass.)
+    For `sequential`, `EstimateInfo.drag` is the friction in the force, so that the configurational temperature is
+    computed from the plain mean. (For the other rules that would take a second backward pass.)
 
-    Per step `weight` costs 2b datum gradients and 2b directional derivatives, `select` b and 2b, `sequential` 2b and
-    none.
+    Costs per step: `weight`, 2b datum gradients and 2b directional derivatives; `select`, b and 2b; `sequential`, 2b
+    and none.
 
     Args:
         batch_size: b, the number of pairs.
         rule: "weight", "select" or "sequential".
-        factor: c; None is the integrator's own (1 for Euler–Maruyama), which sets the position's variance right to
-            first order in q; for `sequential` None is 1 whatever the integrator, as only then the kick by itself keeps
-            the momentum's law. Without replacement c is multiplied by 1 − m/n, where m data make the force: 2b, of
-            `select` b.
+        factor: c. None is the integrator's own (1 for Euler–Maruyama), which makes the position's variance right to
+            first order in q; for `sequential`, None is 1 for every integrator, the only value for which the kick alone
+            preserves the momentum's distribution. Without replacement c is multiplied by 1 − m/n for the m data in the
+            force: b for `select`, else 2b.
         replace: draw the 2b data with or without replacement.
     """
 
@@ -78,7 +78,7 @@ class Paired(AbstractMinibatch):
         del has_momentum
         if not self.replace and 2 * self.batch_size > num_data:
             raise InputError(
-                f"Paired: {self.batch_size} pairs need {2 * self.batch_size} different data and there are {num_data}: "
+                f"Paired: {self.batch_size} pairs need {2 * self.batch_size} different data, but there are {num_data}: "
                 "take fewer pairs, or replace=True"
             )
 
@@ -125,7 +125,7 @@ class Paired(AbstractMinibatch):
     def _sequential(
         self, target: Target, kick: Kick, drawn: Indices, reference: Position, variance: Scalar
     ) -> tuple[Position, Position, Float[Array, " pairs"]]:
-        """The force, the friction in it, and the tilts."""
+        """The force, the friction in it, and the tilts D_k."""
         dimension = pytree.size(kick.position)
         if 2 * self.batch_size * dimension > _MOST_NUMBERS_HELD:
             raise InputError(
@@ -161,9 +161,9 @@ def choice_probability(tilt: Float[Array, "*b"]) -> Float[Array, "*b"]:
 
 
 def _reference(kick: Kick) -> tuple[Position, Scalar]:
-    """The vector that the pairs are tilted against where P = I, and its variance: the momentum, or the noise.
+    """The vector against which pairs are tilted (the momentum, or the noise) in coordinates with P = I; its variance.
 
-    A step of size 0 injects none; as the tilt is then 0, any variance will do.
+    A step of size 0 injects no noise; the tilt is then 0 for any variance.
     """
     if kick.momentum is not None:
         return kick.over_root(kick.momentum), kick.temperature
@@ -177,9 +177,9 @@ def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:
 
 
 def _tilt_stats(tilt: Float[Array, " b"], clipped: Float[Array, " b"]) -> dict[str, Scalar]:
-    """Moments of the D_k and of p_k = D_k/2 cut at ±1, from which the summary predicts the error of the sd.
+    """Moments of D_k and of p_k = clip(D_k/2, −1, 1), from which the summary predicts the error of the sd.
 
-    And the share of pairs that the rule itself cuts, those with |clipped| > 1.
+    The stat `clipped` is the share of pairs that the rule itself clips, those with |clipped| > 1.
     """
     share = jnp.clip(tilt / 2, -1, 1)
     return {

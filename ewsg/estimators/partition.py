@@ -16,7 +16,7 @@ from ..target.target import Target
 from .base import AbstractMinibatch, batch_noise
 
 StateT = TypeVar("StateT", bound=tuple)
-"""(words of the chain's own key, number of the partition, place in it)."""
+"""A named tuple: the words of the chain's own key, the number of the partition, and the place in it."""
 
 
 class AbstractPartition(AbstractMinibatch, Generic[StateT]):
@@ -31,11 +31,11 @@ class AbstractPartition(AbstractMinibatch, Generic[StateT]):
 
     @abc.abstractmethod
     def visits(self, num_batches: int) -> int:
-        """How many steps are taken with one partition."""
+        """The number of steps that use one partition."""
 
     @abc.abstractmethod
     def batch_at(self, place: Int[Array, ""], num_batches: int) -> Int[Array, ""]:
-        """Which batch is used at a place, 0 to `visits` − 1."""
+        """The number of the batch to use at a place, 0 to `visits` − 1."""
 
     def init(self, key: Key, target: Target, position: Position) -> StateT:
         del target, position

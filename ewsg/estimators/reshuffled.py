@@ -8,7 +8,7 @@ from .partition import AbstractPartition
 
 
 class ReshuffledState(NamedTuple):
-    """The key of the chain's own permutations as words, and the place in the current one."""
+    """The key of the chain's own permutations as words, the epoch, and the number of the next batch in it."""
 
     words: Array
     epoch: Int[Array, ""]

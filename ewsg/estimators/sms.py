@@ -9,7 +9,7 @@ from .partition import AbstractPartition
 
 
 class SMSState(NamedTuple):
-    """The key of the chain's own partitions as words, the number of the current one, and the place in its sweep."""
+    """The key of the chain's own partitions as words, the number of the current one, and the place in its sweeps."""
 
     words: Array
     sweep: Int[Array, ""]
@@ -19,8 +19,8 @@ class SMSState(NamedTuple):
 class SMS(AbstractPartition[SMSState]):
     """force = (n/b) Σ_{i in batch} ∇(−V_i), batches 1, 2, ..., m, m, ..., 2, 1 of a partition, then a fresh partition.
 
-    m = ⌊n/b⌋. Errors of a forward sweep are undone by the backward one to leading order (Paulin, Whalley, Chada and
-    Leimkuhler 2024); with `UBU` it is their SMS-UBU.
+    m = ⌊n/b⌋. To leading order, the backward sweep cancels the errors of the forward one (Paulin, Whalley, Chada and
+    Leimkuhler 2024); with `UBU` this is their SMS-UBU.
 
     Args:
         batch_size: b.

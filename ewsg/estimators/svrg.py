@@ -30,18 +30,18 @@ class SVRGState(NamedTuple):
 class SVRG(AbstractCorrection):
     r"""Stochastic variance-reduced gradients (Dubey et al. 2016): a control variate with a refreshed anchor.
 
-    Datum i has the force G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
+    The force of datum i is G_i(θ) − G_i(a) + F(a), with G_i = n∇(−V_i) and F = ∇(−V) over all data, in place of G_i(θ);
     unbiased whenever the inner estimator is. At steps 0, period, 2·period, ... the anchor moves to the present
     position and F is computed again.
 
-    Costs twice the inner estimator's evaluations per step (at θ and at a), plus n datum gradients where the anchor
+    Costs per step twice the inner estimator's evaluations (at θ and at a), plus n datum gradients when the anchor
     moves. In a loop of your own under `vmap`, keep the step counter of the state unbatched
-    (`in_axes=SamplerState(0, 0, None)`): otherwise the full gradient is computed every step and mostly thrown away.
+    (`in_axes=SamplerState(0, 0, None)`): otherwise the full gradient is computed at every step and mostly thrown away.
 
     Args:
-        inner: which data (any estimator).
-        period: steps from one anchor to the next. With b data per step and this many steps, the full gradients cost
-            n/(2·b·period) of the rest: n/b steps, a data pass of the inner estimator, add a half.
+        inner: the estimator that chooses the data (any).
+        period: the number of steps from one anchor to the next. With b data per step, the full gradients add
+            n/(2·b·period) to the cost: one half for period = n/b, a data pass of the inner estimator.
 
     Example:
         >>> import ewsg

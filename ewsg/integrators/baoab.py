@@ -18,9 +18,9 @@ class BAOAB(AbstractLangevin):
 
     r ← r + h·force(θ);  θ ← θ + (h/2) r;  r ← η r + √(T(1 − η²)) ξ, η = e^{−γh};  θ ← θ + (h/2) r
 
-    The two half kicks of BAOAB fall on the same position and are given as one, so that a step needs one force. Targets
-    exp(−V/T) with weak error O(h²) in the position, and none for a Gaussian with the full gradient; stable while
-    h² λ_max < 4.
+    The last half kick of one BAOAB step and the first of the next fall on the same position and are merged, so that a
+    step needs one force. Targets exp(−V/T) with weak error O(h²) in the position, and none for a Gaussian with the full
+    gradient; stable while h² λ_max < 4.
 
     Args:
         step_size: h, or a function of the step counter.

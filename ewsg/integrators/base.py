@@ -1,4 +1,4 @@
-"""The role of an integrator: move the state by one step, asking for forces where it needs them."""
+"""The role of an integrator: move the state by one step, requesting forces where it needs them."""
 
 import abc
 import dataclasses
@@ -32,7 +32,7 @@ class PhasePoint(Protocol):
         """r, or None."""
 
     def _replace(self, **kwargs: Any) -> Any:
-        """The same point with other entries."""
+        """The same point with some entries replaced."""
         ...
 
 
@@ -61,8 +61,9 @@ class DynamicsSettings:
 class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
     """One step of a Langevin dynamics that targets exp(−V/T); its state is a `PhaseT`.
 
-    A new integrator is one file with one subclass: `init`, `step`, `scales`, and where they differ from the defaults
-    below `in_sum_units`, `metric` and `stability`. Its settings are in sum units by the time `step` is called.
+    A new integrator is one file with one subclass, which implements `init`, `step` and `scales`, and overrides
+    `in_sum_units`, `metric` and `stability` where their defaults below do not fit. Its settings are in sum units by the
+    time `step` is called.
     """
 
     has_momentum: ClassVar[bool]
@@ -90,18 +91,18 @@ class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
         force_function: ForceFunction,
         estimator_state: Any,
     ) -> tuple[PhaseT, Any, StepInfo]:
-        """The next point, the estimator's next state, and a report; `step` counts from 0."""
+        """The next point in phase space, the estimator's next state, and a report; `step` counts from 0."""
 
     @abc.abstractmethod
     def scales(self, step: Int[Array, ""]) -> Scales:
         """The factor of the force and the standard deviation of the noise in the update at `step`."""
 
     def in_sum_units(self: Any, num_data: int) -> Any:
-        """The same dynamics with its settings meant for ∇V, the sum over data, at temperature T.
+        """The same dynamics with its settings for ∇V, the sum over data, at temperature T.
 
-        From mean units, ∇V/n at temperature T/n, with mass 1: h_sum = h_mean/√n and γ_sum = γ_mean·√n for a dynamics
-        with momentum and a `friction` γ, h_sum = h_mean/n for one without momentum. One with other settings that have
-        a unit of time overrides this.
+        Mean units are settings for ∇V/n at temperature T/n, with mass 1. They are translated by h_sum = h_mean/√n and
+        γ_sum = γ_mean·√n for dynamics with a momentum and a `friction` γ, by h_sum = h_mean/n without momentum. An
+        integrator with further settings that carry a unit of time must override this.
         """
         if self.units == "sum":
             return self
@@ -109,8 +110,8 @@ class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
             return dataclasses.replace(self, step_size=schedules.scale(self.step_size, 1 / num_data), units="sum")
         if not hasattr(self, "friction"):
             raise InputError(
-                f"{type(self).__name__} has no friction to translate from units='mean': use units='sum', or give it "
-                "an in_sum_units of its own"
+                f"{type(self).__name__} has no friction to translate from units='mean': use units='sum', or override "
+                "in_sum_units"
             )
         root = math.sqrt(num_data)
         step_size = schedules.scale(self.step_size, 1 / root)
@@ -122,6 +123,9 @@ class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
         return None
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str] | None:
-        """(h·λ_max over its limit, the condition in words), for a constant step size in sum units; None if unknown."""
+        """(step size over its limit at the curvature λ_max, the condition in words), at step 0 and in sum units.
+
+        None if there is no known limit.
+        """
         del curvature
         return None

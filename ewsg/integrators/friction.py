@@ -1,4 +1,4 @@
-"""Dynamics with a momentum and a friction: the settings, checks and start that they share."""
+"""The settings, checks and starting momentum shared by all dynamics with momentum and friction."""
 
 from typing import ClassVar
 
@@ -14,15 +14,15 @@ from .base import AbstractIntegrator, Phase, PhaseT
 
 
 class FrictionSettings:
-    """Settings that a subclass declares as a field, in the order of its own constructor."""
+    """The settings that every subclass declares as fields, in the order of its own constructor."""
 
     momentum: str
 
 
 class AbstractFriction(FrictionSettings, AbstractIntegrator[PhaseT]):
-    """A dynamics with momentum r and friction γ.
+    """Langevin dynamics with a momentum r and a friction γ.
 
-    A subclass declares `units` and `momentum` after settings of its own, and gives `init`, `step` and `scales`.
+    A subclass declares `units` and `momentum` after its own settings, and implements `init`, `step` and `scales`.
     """
 
     has_momentum: ClassVar[bool] = True
@@ -35,14 +35,14 @@ class AbstractFriction(FrictionSettings, AbstractIntegrator[PhaseT]):
         check_choice(type(self).__name__, "momentum", self.momentum, ("thermal", "zero"))
 
     def start_momentum(self, key: Key, position: Position) -> Position:
-        """A momentum from N(0, T I) for `momentum="thermal"`, at rest for "zero"."""
+        """A draw from N(0, T I) for `momentum="thermal"`, 0 for "zero"."""
         if self.momentum == "zero":
             return pytree.zeros_like(position)
         return pytree.scaled(jnp.sqrt(self.temperature), _random.normal_like(key, position))
 
 
 class AbstractLangevin(AbstractFriction[Phase]):
-    """Underdamped Langevin dynamics, whose friction is constant and whose state is a position and a momentum."""
+    """Underdamped Langevin dynamics with constant friction, whose state is a position and a momentum."""
 
     units: str = eqx.field(static=True, default="sum")
     momentum: str = eqx.field(static=True, default="thermal")

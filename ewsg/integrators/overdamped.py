@@ -24,7 +24,7 @@ class Overdamped(AbstractIntegrator[Phase]):
     Args:
         step_size: h, or a function of the step counter (`ewsg.schedules`, optax).
         temperature: T.
-        units: "sum", h is for ∇V; "mean", h is for ∇V/n at temperature T/n: the same chain with h_sum = h_mean/n.
+        units: "sum": h is for ∇V. "mean": h is for ∇V/n at temperature T/n, the same chain with h_sum = h_mean/n.
     """
 
     has_momentum: ClassVar[bool] = False

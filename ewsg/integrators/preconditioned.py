@@ -28,31 +28,31 @@ class PreconditionedPhase(NamedTuple):
 
 
 class Preconditioned(AbstractIntegrator[PreconditionedPhase]):
-    r"""pSGLD (Li, Chen, Carlson and Carin 2016, Alg. 1), its ε being 2h.
+    r"""pSGLD (Li, Chen, Carlson and Carin 2016, Alg. 1), with h = ε/2.
 
     v ← αv + (1 − α) ḡ∘ḡ,   ḡ = force/n,   P = 1/(λ + √v)
     θ' = θ + h (P·force + T·Γ) + √(2hTP) ξ,   Γ_i = ∂P_i/∂θ_i,   ξ ~ N(0, I)
 
-    Targets exp(−V/T) as h → 0 while P is constant; Γ is owed to a P that changes with θ. The original argues that it is
-    small for α near 1 and drops it, and so do the authors' code and the paper's comparison: `curvature=False`.
+    Targets exp(−V/T) as h → 0 if P is constant; Γ corrects for a P that changes with θ. The original argues that Γ is
+    small for α near 1 and drops it, as do the authors' code and the paper's comparison: `curvature=False`.
     `curvature=True` adds the present gradient's part of Γ, −P²(1 − α) ḡ_i ∂_iḡ_i/√v (exact for α = 0 and
-    `Full`). The Hessian's diagonal in it is estimated without bias from one vector u of random signs, as u∘(∇ḡ u): a
-    directional derivative of every datum's gradient, which costs about as much as the gradient and is counted in
-    `cost.datum_directional`, not in the budget of data passes.
+    `Full`). The diagonal of the Hessian in it is estimated without bias from one vector u of random signs, as
+    u∘(∇ḡ u): a directional derivative of every datum's gradient, which costs about as much as the gradient and is
+    counted in `cost.datum_directional`, not in the budget of data passes.
 
     v starts at the first ḡ∘ḡ, as in the authors' code: from v = 0 the first steps would be 1/√(1 − α) times as long.
-    P of a step contains its own gradient, as in the original; the kick, which is described before that gradient is
-    known, shows the estimator P of the step before (1 at the first step).
+    As in the original, the P of a step includes the gradient of that step. The kick is described before that gradient
+    is known, so it shows the estimator the P of the previous step (1 at the first step).
 
     Args:
         step_size: h, or a function of the step counter (`ewsg.schedules`, optax); half the ε of the original.
-        alpha: α, 0 to 1; at 1, P is that of the first gradient for the whole run.
+        alpha: α, from 0 to 1; at 1, P stays that of the first gradient.
         regularization: λ.
-        curvature: add Γ, see above.
-        temperature: T. (The authors' code adds noise for T = 1/n, its step being in mean units.)
-        units: "sum", h is for ∇V; "mean", h is for ∇V/n at temperature T/n: the same chain with h_sum = h_mean/n. P is
-            made of ∇V/n in both.
-        num_data: n; `ewsg.compose` sets it.
+        curvature: whether to add Γ, see above.
+        temperature: T. (The authors' code adds noise for T = 1/n, as its step is in mean units.)
+        units: "sum": h is for ∇V. "mean": h is for ∇V/n at temperature T/n, the same chain with h_sum = h_mean/n. P is
+            computed from ∇V/n in both.
+        num_data: n, set by `ewsg.compose`.
     """
 
     has_momentum: ClassVar[bool] = False
@@ -119,13 +119,13 @@ class Preconditioned(AbstractIntegrator[PreconditionedPhase]):
         return dataclasses.replace(self, step_size=step_size, units="sum", num_data=num_data)
 
     def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
-        """At the mode √v is at least the spread √(λ_max·T)/n of the exact mean gradient; minibatches add to it."""
+        """Near the mode √v is at least √(λ_max·T)/n, the sd of the exact mean gradient; minibatches add to it."""
         h = schedules.at(self.step_size, jnp.int32(0))
         typical = self.regularization + jnp.sqrt(curvature * self.temperature) / self._size()
         return h * curvature / typical / 2, "step_size · λ_max / (regularization + √(λ_max · T)/n) < 2"
 
     def metric(self, phase: PreconditionedPhase, step: Int[Array, ""]) -> Position:
-        """P of the step before; 1 at the first step."""
+        """P of the previous step; 1 at the first step."""
         return jax.tree.map(lambda v: jnp.where(step == 0, 1.0, self._inverse_root(v)), phase.second_moment)
 
     def _inverse_root(self, second: Array) -> Array:
@@ -152,6 +152,6 @@ def _differentiated(
 
 
 def _gamma(metric: Array, second: Array, slope: Array) -> Array:
-    """∂P_i/∂θ_i = −P² · slope/√v, where slope is ½∂_iv; 0 where v is."""
+    """∂P_i/∂θ_i = −P² · slope/√v with slope = ½∂_iv; 0 where v = 0."""
     root = jnp.sqrt(second)
     return jnp.where(root > 0, -(metric**2) * slope / jnp.where(root > 0, root, 1.0), 0.0)

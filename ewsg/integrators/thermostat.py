@@ -30,21 +30,21 @@ class Thermostat(AbstractFriction[ThermostatPhase]):
 
     r' = r + h·force − hξ r + √(2AhT) N(0, I),   θ' = θ + h r',   ξ' = ξ + (h/μ)(‖r'‖²/d − T)
 
-    or, per coordinate, ξ_i' = ξ_i + (h/μ)(r_i'² − T). ξ rises until ‖r‖²/d averages T, whatever noise the force has:
+    or, per coordinate, ξ_i' = ξ_i + (h/μ)(r_i'² − T). Whatever the noise of the force, ξ rises until ‖r‖²/d averages T,
     to about A + h·Tr Cov(force)/(2dT). Targets exp(−(V + ‖r‖²/2)/T) as h → 0 if Cov(force) is a multiple of the
     identity (per coordinate: diagonal) that does not depend on θ. Stable while h²λ_max + 2hξ < 4. ξ settles within
-    about μξ/(hT) steps: where it has far to go, lower μ.
+    about μξ/(hT) steps: if it has far to go, lower μ.
 
-    The original has T = 1 and μ = 1, and ξ starts at A, as here. BlackJAX's `sgnht` differs in one place: it moves
-    the position by the old momentum, θ' = θ + h r.
+    In the original T = 1, μ = 1 and ξ starts at A, as here. BlackJAX's `sgnht` differs in one point: it moves the
+    position by the old momentum, θ' = θ + h r.
 
     Args:
         step_size: h, or a function of the step counter (`ewsg.schedules`, optax).
-        friction: A, which sets the injected noise; also where ξ starts.
+        friction: A, which sets the injected noise and is the initial value of ξ.
         temperature: T.
         per_coordinate: one ξ for every coordinate, for noise that differs between them.
         inertia: μ; small values let ξ react faster and fluctuate more, with variance T/(μd) (per coordinate T/μ).
-        units: "sum", h and A are for ∇V; "mean", they are for ∇V/n at temperature T/n: the same chain with
+        units: "sum": h and A are for ∇V. "mean": they are for ∇V/n at temperature T/n, the same chain with
             h_sum = h_mean/√n, A_sum = A_mean·√n and the same μ.
         momentum: how r starts: "thermal", from N(0, T I), or "zero".
     """
@@ -90,7 +90,7 @@ class Thermostat(AbstractFriction[ThermostatPhase]):
         return moved, estimator_state, StepInfo(position, force, info)
 
     def _regulated(self, thermostat: Position, momentum: Position, rate: Scalar) -> Position:
-        """ξ', from the excess of the new momentum's temperature over T."""
+        """ξ', from the excess of the temperature of the new momentum over T."""
         if self.per_coordinate:
             excess = jax.tree.map(lambda r: r**2 - self.temperature, momentum)
         else:

@@ -12,7 +12,7 @@ from ..interface import Kick, Scales, StepInfo
 from .base import ForceFunction, Phase
 from .friction import AbstractLangevin
 
-_SERIES_BELOW = 0.3
+_SERIES_BELOW = 0.3  # x = γt, without unit
 
 
 class UBU(AbstractLangevin):
@@ -21,7 +21,8 @@ class UBU(AbstractLangevin):
     U(t), x = γt, η = e^{−x}:  r' = η r + √(T(1 − η²)) ξ₁,
     θ' = θ + (1 − η)/γ·r + (√T/γ) [(1 − η) √tanh(x/2) ξ₁ + √(2x − 4 tanh(x/2)) ξ₂]
 
-    Targets exp(−V/T), weak and strong order 2; the force is taken in the middle of the step. Stable while h² λ_max < 4.
+    Targets exp(−V/T) with weak and strong order 2; the force is evaluated in the middle of the step. Stable while
+    h² λ_max < 4.
 
     Args:
         step_size: h, or a function of the step counter.
@@ -78,6 +79,6 @@ class UBU(AbstractLangevin):
 
 
 def _residual(x: Scalar) -> Scalar:
-    """2x − 4 tanh(x/2), by its series where the difference would cancel in float32."""
+    """2x − 4 tanh(x/2), by its series where the two terms would cancel in float32."""
     series = x**3 / 6 * (1 - x**2 / 10 + 17 * x**4 / 1680)
     return jnp.where(x < _SERIES_BELOW, series, 2 * x - 4 * jnp.tanh(x / 2))

@@ -24,7 +24,7 @@ class Underdamped(AbstractLangevin):
         step_size: h, or a function of the step counter (`ewsg.schedules`, optax).
         friction: γ.
         temperature: T.
-        units: "sum", h and γ are for ∇V; "mean", they are for ∇V/n at temperature T/n: the same chain with
+        units: "sum": h and γ are for ∇V. "mean": they are for ∇V/n at temperature T/n, the same chain with
             h_sum = h_mean/√n and γ_sum = γ_mean·√n.
         momentum: how r starts: "thermal", from N(0, T I), or "zero".
     """

@@ -1,4 +1,4 @@
-"""BAOAB inside a ball."""
+"""BAOAB inside a ball: steps that would leave it are refused."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from .base import ForceFunction, Phase
 
 
 class Walled(BAOAB):
-    r"""BAOAB within ‖θ‖ ≤ R: a step that ends beyond, or not at a finite point, is refused.
+    r"""BAOAB within ‖θ‖ ≤ R: a step that ends outside, or at a point that is not finite, is refused.
 
     (θ, r) → (θ', r')  if ‖θ'‖ ≤ R,  else (θ, −r)
 
-    Made for coordinates in which the posterior is centred at 0 (`ewsg.coordinates`): a control variate is good near its
-    anchor only, and a chain that strays would not come back. R is to be so large that the posterior has next to no mass
-    beyond. The share of refused steps is recorded as `refused`: above 1e-4 the step size is too large.
+    For coordinates in which the posterior is centred at 0 (`ewsg.coordinates`): a control variate is good only near its
+    anchor, and a chain that strays from it might not come back. Choose R so large that the posterior has almost no mass
+    outside. `stats["refused"]` is the share of refused steps: above 1e-4 the step size is too large.
 
     Args:
         step_size: h, or a function of the step counter.
@@ -30,7 +30,7 @@ class Walled(BAOAB):
         temperature: T.
         units: "sum" or "mean", as in `Underdamped`.
         momentum: how r starts: "thermal", from N(0, T I), or "zero".
-        radius: R; infinite refuses only what is not finite.
+        radius: R; if infinite, only points that are not finite are refused.
     """
 
     radius: float = eqx.field(default=float("inf"), converter=plain)
@@ -43,7 +43,7 @@ class Walled(BAOAB):
         self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
     ) -> tuple[Phase, Any, StepInfo]:
         moved, estimator_state, info = super().step(key, phase, step, force_function, estimator_state)
-        # NaN is not within any distance. The norm is taken of θ/R, whose square cannot overflow where it matters.
+        # NaN compares as outside. The norm is that of θ/R, whose square cannot overflow for points inside.
         inside = _norm_squared(moved.position, self.radius) <= 1
         finite = pytree.all_finite(moved) & pytree.all_finite(info.force)
         accepted = inside & finite

@@ -1,4 +1,4 @@
-"""Whole methods that are neither estimator nor integrator: `ewsg.sample(target, kernel, ...)` runs them."""
+"""Whole methods, which need neither an estimator nor an integrator: `ewsg.sample(target, kernel, ...)` runs them."""
 
 from .bounds.base import AbstractBound as AbstractBound
 from .bounds.gaussian import GaussianTaylorBound as GaussianTaylorBound

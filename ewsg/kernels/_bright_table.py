@@ -1,6 +1,6 @@
 """Which of n data are bright, in two arrays, so that a datum is switched in O(1) and the bright ones can be listed.
 
-`order` lists the data with the bright ones first, `place` is its inverse: the two arrays of Maclaurin and Adams (2015),
+`order` lists the data, the bright ones first, and `place` is its inverse: the two arrays of Maclaurin and Adams (2015),
 section 3.3. Here data are switched in groups.
 """
 
@@ -12,14 +12,14 @@ from jaxtyping import Array, Bool, Int
 
 from .._core.types import Indices
 
-_SWITCHES = 32
-"""Data switched at a time."""
+_SWITCHES_PER_ROUND = 32
+"""The number of data switched at a time."""
 
 
 class Table(NamedTuple):
     """A permutation of the data whose first `num_bright` entries are the bright ones.
 
-    `order` is padded to whole blocks (`listed`); the padding is 0, a datum like any other.
+    `order` is padded with 0, a valid row number, to whole blocks (`listed`).
     """
 
     order: Int[Array, " padded"]
@@ -43,27 +43,27 @@ class Table(NamedTuple):
         return _take(self.place, indices) < self.num_bright
 
     def listed(self, number: Int[Array, ""], block_size: int) -> tuple[Indices, Bool[Array, " b"]]:
-        """Block `number` of the bright data, and which of its entries are bright (the last block is not full)."""
+        """Block `number` of the bright data, and which of its entries are bright (the last block may not be full)."""
         slots = number * block_size + jnp.arange(block_size, dtype=jnp.int32)
         return _take(self.order, slots), slots < self.num_bright
 
     def switched(self, indices: Indices, bright: Bool[Array, " b"]) -> "Table":
-        """The table after the given (different) data have become bright or dark.
+        """The table after the given (distinct) data have become bright or dark.
 
-        The work grows with the number of data that change, apart from one cumulative sum over those given.
+        The work grows with the number of data that change, apart from one cumulative sum over all given data.
         """
         return _switch(self, indices, self.is_bright(indices) ^ bright)
 
 
 @jax.custom_batching.custom_vmap
 def _switch(table: Table, indices: Indices, changes: Bool[Array, " b"]) -> Table:
-    """Switches those of the given data that change."""
+    """Switch those of the given data that change."""
     return jax.tree.map(lambda leaf: leaf[0], _switch_all(*jax.tree.map(lambda x: x[None], (table, indices, changes))))
 
 
 @_switch.def_vmap
 def _switch_batched(axis_size: int, in_batched: list, *arguments) -> tuple[Table, Any]:
-    """All chains in one loop of common length: `vmap` of the loop would copy the tables in every round."""
+    """Switch in all chains in one loop of common length: `vmap` of the loop would copy the tables in every round."""
 
     def spread(is_batched: bool, leaf: Array) -> Array:
         return leaf if is_batched else jnp.broadcast_to(leaf[None], (axis_size, *leaf.shape))
@@ -76,7 +76,7 @@ def _switch_all(tables: Table, indices: Int[Array, "c b"], changes: Bool[Array, 
     """`_switch` for every chain, a few data at a time, until the chain with the most changes is done."""
     running = jnp.cumsum(changes, axis=1, dtype=jnp.int32)
     most = jnp.max(running[:, -1])
-    size = min(_SWITCHES, indices.shape[1])
+    size = min(_SWITCHES_PER_ROUND, indices.shape[1])
 
     def some(number: Int[Array, ""], tables: Table) -> Table:
         wanted = number * size + 1 + jnp.arange(size, dtype=jnp.int32)
@@ -91,7 +91,7 @@ def _switch_all(tables: Table, indices: Int[Array, "c b"], changes: Bool[Array, 
 
 
 def _switch_few(table: Table, indices: Indices, chosen: Bool[Array, " b"]) -> Table:
-    """Switches the chosen ones of a few data: those to be darkened, then those to be brightened."""
+    """Switch the chosen ones of a few data: first those to be darkened, then those to be brightened."""
     bright = table.is_bright(indices)
     darkened, brightened = chosen & bright, chosen & ~bright
     num_bright = table.num_bright - jnp.sum(darkened, dtype=jnp.int32)
@@ -107,9 +107,9 @@ def _bring(
     chosen: Bool[Array, " b"],
     start: Int[Array, ""],
 ) -> tuple[Int[Array, " padded"], Int[Array, " n"]]:
-    """Exchanges the chosen data with those in the slots start, start + 1, ..., as many as are chosen.
+    """Exchange the chosen data with those in the slots start, start + 1, ..., as many as are chosen.
 
-    Chosen data that are there already stay; the k-th of the others is exchanged with the k-th datum to be cleared.
+    Chosen data that are already there stay; the k-th of the others is exchanged with the k-th datum that has to leave.
     """
     size = indices.shape[0]
     count = jnp.sum(chosen, dtype=jnp.int32)

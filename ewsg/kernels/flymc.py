@@ -1,4 +1,4 @@
-"""Firefly Monte Carlo: exact draws from a few likelihoods per step, where a lower bound of the likelihood is known."""
+"""Firefly Monte Carlo: exact draws from a few likelihoods per step, given a lower bound of the likelihood."""
 
 import dataclasses
 import math
@@ -25,41 +25,41 @@ from ._bright_table import Table
 from .bounds.base import AbstractBound
 from .bounds.check import check_bound
 
-_VIOLATION = 64.0
+_VIOLATION_IN_ROUNDING_ERRORS = 64.0
 _ROWS_PER_BLOCK = 16_384
 
 
 class FlyMC(AbstractKernel):
     r"""Firefly Monte Carlo (Maclaurin and Adams 2015), with random-walk proposals; exact for any step size.
 
-    Each datum gets an indicator z_i, bright (1) or dark (0), such that the marginal law of θ is the posterior:
+    Each datum gets an indicator z_i, bright (1) or dark (0), such that the marginal distribution of θ is the posterior:
 
     p(θ, z) ∝ π(θ) Π_i (L_i(θ) − B_i(θ))^{z_i} B_i(θ)^{1 − z_i},   0 < B_i ≤ L_i,
 
-    π, L_i and B_i all to the power 1/T. One iteration leaves this law unchanged in two moves:
+    with π, L_i and B_i all raised to the power 1/T. An iteration consists of two moves that leave p(θ, z) invariant:
 
-    1. z_i of `resample` data, drawn without replacement, from P(z_i = 1 | θ) = 1 − B_i/L_i;
-    2. θ' = θ + step_size·ξ, ξ ~ N(0, I), accepted with probability min{1, p(θ', z)/p(θ, z)}, where
-       log p(θ, z) = log π + Σ_i log B_i + Σ_{bright} log(L_i/B_i − 1): the first sum is O(1), the second needs only the
-       bright data.
+    1. for `resample` data, drawn without replacement, draw z_i from P(z_i = 1 | θ) = 1 − B_i/L_i;
+    2. propose θ' = θ + step_size·ξ, ξ ~ N(0, I), accepted with probability min{1, p(θ', z)/p(θ, z)}, where
+       log p(θ, z) = log π + Σ_i log B_i + Σ_{bright} log(L_i/B_i − 1): the first sum takes O(1) time, the second needs
+       only the bright data.
 
-    The work of an iteration grows with `resample` and with the number of bright data, not with n. Memory is O(n) per
-    chain, 8 bytes per datum: every datum has an indicator. Start near the mode (`LogisticBound` finds it):
-    data that are bright because the start is far away hold the chain back until they are resampled, n/resample
-    iterations later.
+    The work per iteration grows with `resample` and with the number of bright data, not with n. Memory is O(n) per
+    chain, 8 bytes per datum, as every datum has an indicator. Start near the mode (`LogisticBound` finds it): data that
+    are bright because the start is far away hold the chain back until they are resampled, about n/resample iterations
+    later.
 
-    Cost: here "datum gradients" count **likelihoods of one datum**, as the paper counts data used:
+    Cost: "datum gradients" here count **likelihoods of one datum**, as the paper counts the data used:
     `resample` + (bright data) per iteration; n for the indicators at the start, counted in the first iteration; and the
-    preparation of the bound. How many steps a budget pays for is known only afterwards: give `num_steps`.
-    Stats: `acceptance`, `bright` (bright data), `bound_violations` (evaluations that found B_i above L_i by more than
-    rounding: where it is not 0 the draws are not exact).
+    preparation of the bound. The number of steps that a budget pays for is known only afterwards: give `num_steps`.
+    Stats: `acceptance`; `bright`, the number of bright data; `bound_violations`, the number of evaluations that found
+    B_i above L_i by more than rounding errors: unless it is 0, the draws are not exact.
 
     Args:
         bound: B_i, a lower bound of the likelihood (`ewsg.kernels.LogisticBound`, `GaussianTaylorBound`, or your own).
         step_size: standard deviation of the proposal, the same for all parameters.
-        resample: data whose indicators are redrawn in each iteration: a fraction of all (below 1.0), or a whole number.
+        resample: the data whose indicators are redrawn in each iteration: a fraction up to 1.0, or a whole number.
         temperature: T.
-        block_size: bright data evaluated at a time; a matter of speed only.
+        block_size: the number of bright data evaluated at a time; it affects only speed.
 
     References:
         D. Maclaurin and R. Adams, Firefly Monte Carlo: exact MCMC with subsets of data, UAI 2014, IJCAI 2015.
@@ -101,7 +101,7 @@ class FlyMC(AbstractKernel):
 
 
 class Fireflies(NamedTuple):
-    """The state of a chain besides its position: the bright data, and log p(θ, z) in two parts."""
+    """The state of a chain besides its position: which data are bright, and log p(θ, z) in two parts."""
 
     table: Table
     base: Float[Array, ""]
@@ -109,7 +109,7 @@ class Fireflies(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """(ℓ_i − log B_i)/T for a batch, at least its rounding error; and where the bound was violated."""
+    """(ℓ_i − log B_i)/T for a batch, raised to at least its rounding error; and where the bound is violated."""
 
     value: Float[Array, " b"]
     violated: Bool[Array, " b"]
@@ -118,7 +118,7 @@ class Excess(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class FireflySampler(AbstractSampler):
-    """`FlyMC` for a target, its bound prepared."""
+    """`FlyMC` bound to a target, with a prepared lower bound."""
 
     target: Target
     kernel: FlyMC
@@ -128,7 +128,7 @@ class FireflySampler(AbstractSampler):
     prepared: Cost = dataclasses.field(metadata={"static": True})
 
     def init(self, key: Key, position: Position) -> SamplerState:
-        """All indicators are drawn given θ: n evaluations."""
+        """The state at `position`; all indicators are drawn given θ, which takes n evaluations."""
         n, dtype = self.target.num_data, _dtype(position)
         size = min(n, _ROWS_PER_BLOCK)
         blocks = jnp.minimum(jnp.arange(-(-n // size) * size, dtype=jnp.int32), n - 1).reshape(-1, size)
@@ -151,7 +151,7 @@ class FireflySampler(AbstractSampler):
         base = self._base(proposal)
         total, more = self._bright_sum(proposal, fireflies.table)
         log_ratio = (base - fireflies.base) + _difference(total, fireflies.bright_sum)
-        accept = -thresholds[-1] < log_ratio  # not where it is NaN
+        accept = -thresholds[-1] < log_ratio  # NaN is rejected
         moved = pytree.where(accept, (proposal, base, total), (position, fireflies.base, fireflies.bright_sum))
         stats = {
             "acceptance": jnp.where(jnp.isnan(log_ratio), 0, jnp.exp(jnp.minimum(log_ratio, 0))).astype(dtype),
@@ -169,14 +169,14 @@ class FireflySampler(AbstractSampler):
 
     def num_steps(self, budget: int) -> int:
         raise InputError(
-            "how many steps of FlyMC a budget pays for depends on how many data are bright: give num_steps="
+            "the number of FlyMC steps that a budget pays for depends on how many data are bright: give num_steps="
         )
 
     def preparation_cost(self) -> Cost:
         return self.prepared
 
     def check(self, positions: Position) -> None:
-        """Raise InputError if the bound is above the likelihood, or its sum wrong, near the (stacked) starts."""
+        """Raise InputError if, near the stacked starts, the bound is above the likelihood or its sum is wrong."""
         check_bound(self.target, self.bound, self.statistics, positions, self.kernel.step_size)
 
     @property
@@ -184,10 +184,10 @@ class FireflySampler(AbstractSampler):
         return min(self.kernel.block_size, self.target.num_data)
 
     def _draw(self, key: Key, step: Int[Array, ""]) -> Indices:
-        """The data whose indicators are redrawn: different ones, in O(resample).
+        """Distinct data whose indicators are redrawn, in O(resample) time.
 
-        The loop has one round, which the compiler cannot know; otherwise it would recompute the indices at every use,
-        which takes as long as the rest of the step.
+        The loop has one round, but the compiler cannot know that. Without it, XLA would recompute the indices at every
+        use, which takes as long as the rest of the step.
         """
 
         def draw(number: Int[Array, ""], _) -> Indices:
@@ -198,7 +198,7 @@ class FireflySampler(AbstractSampler):
     def _resample(
         self, thresholds: Float[Array, " b"], position: Position, fireflies: Fireflies, indices: Indices
     ) -> tuple[Fireflies, Array]:
-        """New indicators of the given data, and the number of violations."""
+        """Redraw the indicators of the given data; also return the number of violations."""
         excess, violated = self._excess(position, self.target.data.take(indices))
         bright = thresholds < excess
         before = fireflies.table.is_bright(indices)
@@ -213,9 +213,9 @@ class FireflySampler(AbstractSampler):
         return (total / self.kernel.temperature).astype(_dtype(position))
 
     def _bright_sum(self, position: Position, table: Table) -> tuple[Compensated, Array]:
-        """Σ_{bright} log(L_i/B_i − 1), and the number of violations, in as many blocks as it takes.
+        """Σ_{bright} log(L_i/B_i − 1), and the number of violations, in as many blocks as needed.
 
-        Under `vmap` a loop selects over its whole carry, which is therefore three scalars and never the table.
+        Under `vmap` a loop selects over its whole carry, which is therefore a few scalars and never the table.
         """
         size = self._block_size
 
@@ -231,14 +231,14 @@ class FireflySampler(AbstractSampler):
         return jax.lax.while_loop(lambda carry: carry[0] * size < table.num_bright, add, carry)[1:]
 
     def _excess(self, position: Position, batch: Batch) -> Excess:
-        """Where ℓ or log B is not finite the excess is 0: such a datum cannot be bright, such a proposal is rejected.
+        """(ℓ_i − log B_i)/T for a batch, raised to at least its rounding error.
 
-        At least the rounding error of ℓ − log B counts as excess: otherwise a bright datum might have none when it is
-        evaluated again, and the chain would be stuck.
+        Without that, a bright datum might have an excess of 0 when it is evaluated again, and the chain would be stuck.
+        The excess is 0 if ℓ or log B is not finite: such a datum cannot be bright, and such a proposal is rejected.
         """
         value, rounding = self.bound.gap(position, batch, self.target.likelihood)
         finite = jnp.isfinite(value)
-        violated = finite & (value < -_VIOLATION * rounding)
+        violated = finite & (value < -_VIOLATION_IN_ROUNDING_ERRORS * rounding)
         value = jnp.where(finite, jnp.maximum(value, rounding), 0)
         return Excess((value / self.kernel.temperature).astype(_dtype(position)), violated)
 
@@ -246,8 +246,8 @@ class FireflySampler(AbstractSampler):
 def exponential(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, "..."]:
     """Standard exponential variates, accurate relative to their size even where uniform floats are coarse.
 
-    A uniform float32 is a multiple of 2^−23: P(uniform < 10^−8) would be 10^−7. Two of them make one with twice the
-    digits; the second half of the unit interval is measured from its end.
+    A uniform float32 is a multiple of 2^−23, so that P(uniform < 10^−8) would be 10^−7. Two of them make one with twice
+    the digits; the upper half of the unit interval is measured from its end.
     """
     coarse, fine = _random.uniform(key, (2, *shape), dtype)
     eps = jnp.finfo(dtype).eps

@@ -1,4 +1,4 @@
-"""Kernels that evaluate all data in every step: their binding to a target, and checks of their starting points."""
+"""Kernels that evaluate all data in every step: how they are bound to a target, and checks of their starting points."""
 
 import abc
 import contextlib
@@ -23,25 +23,25 @@ from ..sampler import AbstractKernel, AbstractSampler, SamplerState
 from ..target.density import densities
 from ..target.target import Target
 
-_ENERGY_TOLERANCE = 0.1
+_ENERGY_TOLERANCE_IN_T = 0.1
 _CHECKED_STARTS = 8
 
 
 def blackjax() -> Any:
-    """BlackJAX, imported when it is needed."""
+    """BlackJAX, imported only when it is needed."""
     return require("blackjax", extra="nuts")
 
 
 @contextlib.contextmanager
 def lenient() -> Iterator[None]:
-    """BlackJAX mixes dtypes: strict promotion is off while its code is traced (or run)."""
+    """Turn strict promotion off while BlackJAX is traced or run: it mixes dtypes."""
     with jax.numpy_dtype_promotion("standard"):
         yield
 
 
 @contextlib.contextmanager
 def unchecked() -> Iterator[None]:
-    """For BlackJAX's own loops: neither strict promotion nor the key checker, which mistakes branches for reuse."""
+    """Also turn the key checker off, for BlackJAX's own loops: it mistakes their branches for key reuse."""
     with lenient(), jax.debug_key_reuse(False):
         yield
 
@@ -70,7 +70,7 @@ class AbstractFullKernel(AbstractKernel):
 
     @abc.abstractmethod
     def first(self, log_density: Callable, position: Position) -> Any:
-        """The state carried from step to step besides the position; one pass over the data."""
+        """The state to carry from step to step besides the position; takes one pass over the data."""
 
     @abc.abstractmethod
     def move(self, key: Key, log_density: Callable, position: Position, carried: Any) -> Move:
@@ -81,7 +81,7 @@ class AbstractFullKernel(AbstractKernel):
         """Passes over the data per step; raises InputError if that is not known in advance."""
 
     def prepared(self) -> Cost:
-        """Cost of tuning (warm-up)."""
+        """The cost of tuning (warm-up)."""
         return Cost(0)
 
     def bind(self, target: Target) -> "FullSampler":
@@ -91,7 +91,7 @@ class AbstractFullKernel(AbstractKernel):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class FullSampler(AbstractSampler):
-    """A kernel on all data, for a target. The pass at the start is counted in the first step."""
+    """A kernel on all data, bound to a target. The pass at the start is counted in the first step."""
 
     target: Target
     kernel: AbstractFullKernel
@@ -131,7 +131,7 @@ class FullSampler(AbstractSampler):
 
 
 def check_digits(target: Target, temperature: Scalar, positions: Position) -> None:
-    """Raise InputError if a log density is not finite, or rounded so much that energies are noise."""
+    """Raise InputError if a log density is not finite, or so large that its rounding error affects acceptance."""
     all_rows = np.arange(target.num_data, dtype=np.int32)
     prior, likelihood = (np.asarray(part) for part in densities(target, positions, all_rows, summed=True))
     found = prior.astype(likelihood.dtype) + likelihood
@@ -141,7 +141,7 @@ def check_digits(target: Target, temperature: Scalar, positions: Position) -> No
             f"the log density is {found[chain]} at the start of chain {chain}: "
             "start from a point of positive density (see init=)"
         )
-    if np.max(np.spacing(np.abs(found))) > _ENERGY_TOLERANCE * float(temperature):
+    if np.max(np.spacing(np.abs(found))) > _ENERGY_TOLERANCE_IN_T * float(temperature):
         raise InputError(
             f"the log density at the start, {found.min():.3g}, has too few digits in {found.dtype}: "
             "start nearer to the mode, or turn on jax_enable_x64"

@@ -1,4 +1,4 @@
-"""The No-U-Turn sampler on all data: the exact reference with gradients."""
+"""The No-U-Turn sampler on all data: the exact, gradient-based reference."""
 
 import functools
 from collections.abc import Callable
@@ -27,20 +27,20 @@ _MOST_GRADIENTS = 2**32
 class NUTS(AbstractFullKernel):
     r"""The No-U-Turn sampler (BlackJAX) with fixed settings: exact for any step size.
 
-    A Hamiltonian trajectory of p(θ, r) ∝ exp(−V(θ)/T − ½ rᵀM⁻¹r) by leapfrog steps, doubled until it turns back, and a
-    multinomial draw from it.
+    A step follows a Hamiltonian trajectory of p(θ, r) ∝ exp(−V(θ)/T − ½ rᵀM⁻¹r) by leapfrog steps, doubles it until it
+    turns back, and draws the next position from it (multinomially).
 
     Cost: n datum gradients for every leapfrog step of a chain, and n for the start, counted in the first step. Chains
-    run in lock step: wasted work while waiting for slower chains is not counted.
+    run in lock step: the time in which a chain waits for slower ones is not counted.
     Stats: `acceptance`, `leapfrogs`, `divergent` (1 for a trajectory whose energy error exceeded 1,000).
 
     Args:
-        step_size: of the leapfrog steps, in units of √M⁻¹.
+        step_size: the size of the leapfrog steps, in units of √M⁻¹.
         inverse_mass_matrix: M⁻¹, of shape (d,) or (d, d) in the order of `jax.flatten_util.ravel_pytree`, ideally
             the posterior's variances; None is the identity.
-        max_depth: a trajectory is doubled at most this often.
+        max_depth: a trajectory is doubled at most this many times.
         temperature: T of the target exp(−V/T).
-        warmup_gradients: datum gradients spent on finding these settings (`adapt_nuts`), counted as preparation.
+        warmup_gradients: the datum gradients spent on finding these settings (`adapt_nuts`), counted as preparation.
 
     References:
         M. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR 15 (2014); M. Betancourt, arXiv 1701.02434.
@@ -62,8 +62,8 @@ class NUTS(AbstractFullKernel):
     def bind(self, target: Target) -> FullSampler:
         if target.num_data * 2**self.max_depth >= _MOST_GRADIENTS:
             raise InputError(
-                f"NUTS: {target.num_data} data × 2^{self.max_depth} leapfrog steps are more than a step can count: "
-                "lower max_depth"
+                f"NUTS: {target.num_data} data × 2^{self.max_depth} leapfrog steps are more gradients than a step can "
+                "count: lower max_depth"
             )
         return super().bind(target)
 
@@ -80,14 +80,14 @@ class NUTS(AbstractFullKernel):
             max_num_doublings=self.max_depth,
         )
         state = blackjax().mcmc.hmc.HMCState(position, *carried)
-        # as plain words: BlackJAX's branches under vmap would look like a key used twice
+        # as plain words: under vmap, BlackJAX's branches would look like a key used twice
         state, info = kernel.step(_random.pack(key), state)
         leapfrogs = info.num_integration_steps
         stats = {"acceptance": info.acceptance_rate, "leapfrogs": leapfrogs, "divergent": info.is_divergent}
         return Move(state.position, (state.logdensity, state.logdensity_grad), leapfrogs, stats)
 
     def passes_per_step(self) -> int:
-        raise InputError("how many steps of NUTS a budget pays for depends on its trajectories: give num_steps=")
+        raise InputError("the number of NUTS steps that a budget pays for depends on its trajectories: give num_steps=")
 
     def prepared(self) -> Cost:
         return Cost(self.warmup_gradients)
@@ -98,12 +98,12 @@ class NUTS(AbstractFullKernel):
             return jnp.ones(d, dtype)
         matrix = jnp.asarray(self.inverse_mass_matrix, dtype)
         if matrix.shape not in ((d,), (d, d)):
-            raise InputError(f"NUTS: inverse_mass_matrix has shape {matrix.shape}, and there are {d} parameters")
+            raise InputError(f"NUTS: inverse_mass_matrix has shape {matrix.shape}, but there are {d} parameters")
         return matrix
 
 
 class Tuned(NamedTuple):
-    """Chains after warm-up: their positions, step sizes and inverse mass matrices."""
+    """Chains after warm-up: their states, step sizes and inverse mass matrices."""
 
     state: Any
     parameters: dict[str, Array]
@@ -121,14 +121,14 @@ def adapt_nuts(
 ) -> NUTS:
     """The kernel `NUTS` with step size and diagonal mass matrix adapted to a target (BlackJAX, Stan's windows).
 
-    Several chains are adapted to acceptance 0.8, one by one; the kernel has the median of their step sizes and the mean
-    of their inverse mass matrices. Its cost is counted as preparation of a run with that kernel.
+    Several chains are adapted independently to an acceptance rate of 0.8; the kernel has the median of their step sizes
+    and the mean of their inverse mass matrices. The cost is counted as preparation of a run with that kernel.
 
     Args:
         target: the posterior.
         init: the starting point, a pytree of floating-point arrays; or a function of a key (one per chain).
         temperature: T.
-        num_chains: chains to adapt.
+        num_chains: the number of chains to adapt.
         num_warmup: transitions per chain.
         max_depth: as in `NUTS`.
         seed: equal seeds give equal kernels.
@@ -182,7 +182,7 @@ def starting_points(
 
 
 def _check_mass(matrix: Any) -> None:
-    """Raise InputError unless it is a vector or a matrix of numbers; a matrix may have entries of any sign."""
+    """Raise InputError unless `matrix` is a vector of positive numbers or a matrix of numbers of any sign."""
     numbers = as_real(matrix)
     if numbers is None or numbers.ndim not in (1, 2):
         raise InputError(
@@ -202,7 +202,7 @@ def _widened(position: Position) -> Position:
 def warm_up(
     target: Target, temperature: Scalar, keys: Array, positions: Position, num_warmup: int, max_depth: int = 10
 ) -> tuple[Tuned, Int[Array, "chain warmup"]]:
-    """The tuned chains, and the leapfrog steps of each transition."""
+    """The tuned chains, and the number of leapfrog steps in each transition."""
     density = tempered(target, temperature)
     adaptation = blackjax().window_adaptation(blackjax().nuts, density, max_num_doublings=max_depth)
 

@@ -20,8 +20,8 @@ class RandomWalk(AbstractFullKernel):
 
     θ' = θ + step_size·ξ,  ξ ~ N(0, I), accepted with probability min{1, exp((V(θ) − V(θ'))/T)}.
 
-    Cost: a step evaluates the likelihood of all n data; these **likelihoods** count as datum gradients do elsewhere.
-    So does the start, in the first step. In float32 a log density beyond 10^6 or so has too few digits.
+    Cost: each step evaluates the likelihood of all n data, and so does the start, counted in the first step; these
+    **likelihoods** count as datum gradients. In float32 a log density beyond about 10^6 has too few digits.
     Stats: `acceptance`.
 
     Args:
@@ -60,5 +60,5 @@ class RandomWalk(AbstractFullKernel):
         flat, unravel = jax.flatten_util.ravel_pytree(position)
         scale = jnp.asarray(self.step_size, flat.dtype)
         if scale.ndim and scale.shape != flat.shape:
-            raise InputError(f"RandomWalk: step_size has shape {scale.shape}, and there are {flat.size} parameters")
+            raise InputError(f"RandomWalk: step_size has shape {scale.shape}, but there are {flat.size} parameters")
         return unravel(scale * _random.normal_like(key, flat))

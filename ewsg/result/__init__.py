@@ -1,4 +1,4 @@
-"""What `sample` returns: draws, statistics, cost and status; how they are shown, saved and explained."""
+"""The result of `sample`: draws, statistics, cost and status, and how they are shown, saved and explained."""
 
 from .._engine.state import Checkpoint
 from .cost import RunCost

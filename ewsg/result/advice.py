@@ -1,4 +1,4 @@
-"""The sentences of a summary: what looks wrong with a run, and what to do about it."""
+"""The warnings of a summary: what looks wrong with a run, and what to do about it."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ _LOWER = f"Lower the step size tenfold, or {PLAN}."
 
 
 def advice(run: "Run", diagnostics: dict[str, float], found: Estimates) -> list[str]:
-    """One sentence for everything that looks wrong; empty when all is well."""
+    """One warning for everything that looks wrong; empty when all is well."""
     unmixed = _mixing_warnings(found)
     return [
         *_not_reached(run),
@@ -32,7 +32,7 @@ def advice(run: "Run", diagnostics: dict[str, float], found: Estimates) -> list[
 
 
 def _bias(run: "Run", diagnostics: dict[str, float], unmixed: bool) -> list[str]:
-    """Why the draws may not be those of the posterior: of a planned run, its verdict has said it."""
+    """Reasons why the draws may not be from the posterior; the verdict of a planned run has already given them."""
     if run.verdict is not None:
         return []
     return (
@@ -56,7 +56,7 @@ def no_draws(run: "Run") -> str:
         return f"No draw was kept of {done} steps: run longer, or lower thin= or discard=."
     return (
         f"The run was interrupted after {_steps(run)}, before any draw was kept (the first {discard} steps are "
-        'discarded): to go on, run.save("run.npz") and ewsg.resume("run.npz", target).'
+        'discarded): to continue, run.save("run.npz") and ewsg.resume("run.npz", target).'
     )
 
 
@@ -69,14 +69,14 @@ def _interruption(run: "Run") -> list[str]:
     if not run.settings.get("interrupted"):
         return []
     return [
-        f'The run was interrupted after {_steps(run)}: to go on, run.save("run.npz") and '
+        f'The run was interrupted after {_steps(run)}: to continue, run.save("run.npz") and '
         'ewsg.resume("run.npz", target).'
     ]
 
 
 def _failures(run: "Run") -> list[str]:
     sentences = []
-    for status, what in (("nonfinite", "became NaN or infinite"), ("diverged", "ran away")):
+    for status, what in (("nonfinite", "became NaN or infinite"), ("diverged", "diverged")):
         chains = np.flatnonzero(run.status == status)
         if chains.size:
             listed = ", ".join(map(str, chains[:_LISTED_CHAINS])) + (", ..." if chains.size > _LISTED_CHAINS else "")
@@ -88,28 +88,29 @@ def _failures(run: "Run") -> list[str]:
 
 
 def _far_too_hot(run: "Run", diagnostics: dict[str, float]) -> list[str]:
-    """One sentence for chains that stay finite, as the gradients of a logistic regression do, and explode otherwise."""
+    """One warning for chains that are finite but far too hot, as when the gradients of the model are bounded."""
     hot = int(run.hot.sum())
     if not hot:
         return []
     shown = next(name for name in ("kinetic_temperature", "configurational_temperature") if name in diagnostics)
     return [
         f"{hot} of {run.status.size} chains are finite but far too hot ({shown.replace('_', ' ')} "
-        f"{diagnostics[shown]:.2g} against {run.temperature:g}): their draws are not of the posterior. "
-        f"{run.settings.get('likely_cause', _LOWER)} Where columns of the data differ in scale, "
+        f"{diagnostics[shown]:.2g} against {run.temperature:g}): their draws are not from the posterior. "
+        f"{run.settings.get('likely_cause', _LOWER)} If the columns of the data differ in scale, "
         "standardise them."
     ]
 
 
 def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bool) -> list[str]:
-    """One sentence when position or momentum is hotter or colder than T by more than 10 % and its Monte-Carlo error.
+    """One warning if position or momentum is hotter or colder than T by more than 10 % plus its Monte-Carlo error.
 
-    Paired selection heats the momentum by several times what it does to the position, which its own prediction tells
-    better: there the momentum is given 25 %.
+    Paired selection heats the momentum several times as much as the position, whose error it predicts better itself:
+    there the momentum is allowed 25 %.
 
-    The configurational temperature is −(θ − c)·force/d, with c where the chain stood when recording began. It is far
-    from T until the chain has forgotten c. When the momentum is at T and the gradient noise too small for the deviation
-    (it moves the temperature by about the noise ratio), the chain has not mixed: a smaller step would make that worse.
+    The configurational temperature is −(θ − c)·force/d, with c the position of the chain when recording began. It is
+    far from T until the chain has forgotten c. If the momentum is at T and the gradient noise is too small to explain
+    the deviation (it moves the temperature by about the noise ratio), then the chain has not mixed, and a smaller step
+    would make that worse.
     """
     off = {name: _deviation(run, diagnostics, name) for name in ("kinetic_temperature", "configurational_temperature")}
     culprit = max(off, key=lambda name: abs(off[name]))
@@ -124,7 +125,8 @@ def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bo
     if innocent and worst < 0:
         return [
             f"The chains have not mixed: {shown}, although the gradient noise is only {noise:.2g} times the injected "
-            "noise, so that they are still near their starts. Run longer, discard more of the start, or reparametrise."
+            "noise. They are still near their starting points: run longer, discard more of the start, or "
+            "reparametrise."
         ]
     return [
         f"The chains are {'hotter' if worst > 0 else 'colder'} than the target temperature: {shown}, gradient noise "
@@ -134,7 +136,7 @@ def _temperature_warnings(run: "Run", diagnostics: dict[str, float], unmixed: bo
 
 
 def _deviation(run: "Run", diagnostics: dict[str, float], name: str) -> float:
-    """The relative distance of a temperature from T; 0 within its tolerance and Monte-Carlo error, or if unknown."""
+    """The relative deviation of a temperature from T; 0 within its tolerance and Monte-Carlo error, or if unknown."""
     tolerance = _TEMPERATURE_TOLERANCE
     if name == "kinetic_temperature" and paired.is_paired(diagnostics):
         tolerance = paired.KINETIC_TOLERANCE
@@ -143,7 +145,7 @@ def _deviation(run: "Run", diagnostics: dict[str, float], name: str) -> float:
 
 
 def _standard_error(run: "Run", name: str) -> float:
-    """Of the mean over chains, relative to T; infinite for a single draw."""
+    """The standard error of the mean over chains and draws, relative to T; infinite with too few values."""
     values = run.stats[name][run.ok] if name in run.stats else np.zeros((0, 0))
     if values.size < 4:
         return np.inf
@@ -167,10 +169,10 @@ def _still(found: Estimates) -> list[str]:
         return []
     return [
         f"All draws of {found.still} are equal: the chains did not move there. Check that the step size is not too "
-        "small for the precision of the parameters, and that proposals are accepted."
+        "small for the floating-point precision of the parameters, and that proposals are accepted."
     ]
 
 
 def _number(value: float) -> str:
-    """Two decimals; of large numbers three digits."""
+    """Two decimals; three digits for large numbers."""
     return f"{value:.2f}" if abs(value) < 1000 else f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""Export to ArviZ, in its old (0.x) and new (1.x) forms."""
+"""Export to ArviZ, old (0.x) and new (1.x)."""
 
 import functools
 import warnings

@@ -1,4 +1,4 @@
-"""What a run cost."""
+"""The cost of a run: evaluations and time."""
 
 import dataclasses
 
@@ -8,19 +8,20 @@ from ..sampler import AbstractSampler
 
 @dataclasses.dataclass(frozen=True)
 class RunCost:
-    """What a run cost.
+    """The cost of a run.
 
     Attributes:
-        datum_gradients: gradients of one datum, all chains together.
-        datum_directional: directional derivatives of one datum (forward passes), all chains together.
-        data_passes: datum gradients per chain over n, preparation included: the paper's budget.
+        datum_gradients: the number of gradients of one datum, over all chains.
+        datum_directional: the number of directional derivatives of one datum (forward passes), over all chains.
+        data_passes: datum gradients per chain (the most of any chain), with the preparation, over n: the paper's
+            budget.
         seconds: time in the sampling loop.
         compile_seconds: time spent compiling it.
-        planning_gradients: the part of the datum gradients that a plan took (`ewsg.plan`), given-up pilots included;
-            in `data_passes` it is shared out among the chains.
-        planning_seconds: time that the plan took, compilation included; not part of `seconds`.
-        diagnostic_directional: directional derivatives that only the noise ratio of `run.stats` took, over and above
-            the method's own.
+        planning_gradients: the datum gradients that planning took (`ewsg.plan`), abandoned pilots included. They are
+            part of `datum_gradients`; in `data_passes` they are divided among the chains.
+        planning_seconds: the time that planning took, compilation included; not part of `seconds`.
+        diagnostic_directional: directional derivatives for the noise ratio in `run.stats`, which are not part of
+            `datum_directional`.
     """
 
     datum_gradients: int = 0
@@ -34,7 +35,7 @@ class RunCost:
 
     @staticmethod
     def of(snapshot: Snapshot, sampler: AbstractSampler, earlier: "RunCost") -> "RunCost":
-        """The cost so far: chains count from the very start, clocks from where `earlier` ends."""
+        """The cost so far: evaluations are counted from the very start, times are added to those of `earlier`."""
         gradients, preparation = snapshot.datum_gradients, sampler.preparation_cost()
         passes = (gradients.max() + int(preparation.datum_gradients)) / sampler.target.num_data
         shared = earlier.planning_gradients / len(gradients) / sampler.target.num_data
@@ -50,7 +51,7 @@ class RunCost:
         )
 
     def with_time(self, seconds: float, compile_seconds: float) -> "RunCost":
-        """The same, and so much more time."""
+        """The same cost with more time."""
         return dataclasses.replace(
             self, seconds=self.seconds + seconds, compile_seconds=self.compile_seconds + compile_seconds
         )

@@ -14,15 +14,15 @@ from .mixing import mixing, rhat_of_moments, screen
 if TYPE_CHECKING:
     from .run import Run
 
-SHOWN = 20
-"""Parameters in the table."""
-SUSPECTS = 20
-"""Parameters beyond the table whose exact R-hat is computed too: those whose chains are farthest apart."""
+SHOWN_PARAMETERS = 20
+"""The number of parameters in the table."""
+SUSPECT_PARAMETERS = 20
+"""The number of further parameters whose exact R-hat is computed: those whose chains are farthest apart."""
 _ENTRIES_PER_BLOCK = 2**18
 
 
 class Worst(NamedTuple):
-    """The parameter with the largest R-hat, and its effective sample size (NaN where only moments were kept)."""
+    """The parameter with the largest R-hat, and its effective sample size (NaN if only moments were kept)."""
 
     name: str
     rhat: float
@@ -33,9 +33,9 @@ class Estimates(NamedTuple):
     """Numbers by parameter.
 
     Attributes:
-        table: column name -> values of the first `SHOWN` parameters.
-        total: how many parameters there are.
-        worst: the one with the largest R-hat of all, if any is a number.
+        table: column name -> values of the first `SHOWN_PARAMETERS` parameters.
+        total: the number of parameters.
+        worst: the parameter with the largest R-hat of all; None if every R-hat is NaN.
         still: the name of a parameter that never moved, if there is one.
     """
 
@@ -46,7 +46,7 @@ class Estimates(NamedTuple):
 
 
 def estimates(run: "Run") -> Estimates:
-    """Of the good chains of a run; without a table if it kept neither draws nor moments."""
+    """Estimates from the good chains of a run; without a table if it kept neither draws nor moments."""
     draws = run.good_draws()
     if jax.tree.leaves(draws):
         return _from_draws(draws, run.cost.datum_gradients)
@@ -56,7 +56,7 @@ def estimates(run: "Run") -> Estimates:
 
 
 class _Leaf(NamedTuple):
-    """One array of the parameters: its name, its shape, and its values with the scalars in one axis."""
+    """One array of the parameters: its name, its shape, and its values with all entries in one last axis."""
 
     name: str
     shape: tuple[int, ...]
@@ -69,7 +69,7 @@ class _Leaf(NamedTuple):
 
 
 def _leaves(tree: Any, leading: int) -> list[_Leaf]:
-    """The arrays of a pytree whose first `leading` axes are those of chains and draws."""
+    """The arrays of a pytree whose first `leading` axes are chains (and draws)."""
     found = []
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)
@@ -79,12 +79,12 @@ def _leaves(tree: Any, leading: int) -> list[_Leaf]:
 
 
 def scalar_names(draws: Any) -> list[str]:
-    """The name of every parameter, as the table has it, in the order in which the leaves are flattened."""
+    """The name of every scalar parameter, as in the table, in the order of the flattened leaves."""
     return [leaf.scalar(i) for leaf in _leaves(draws, 2) for i in range(leaf.values.shape[-1])]
 
 
 def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Names and values of these scalars (numbered through all leaves), a block at a time, the scalar first."""
+    """Names and values of these scalars (numbered across leaves), block by block, with a leading axis of scalars."""
     start = 0
     for leaf in leaves:
         size = leaf.values.shape[-1]
@@ -109,11 +109,11 @@ def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
         flat = values.reshape(len(values), -1)
         stuck = np.flatnonzero((flat == flat[:, :1]).all(1)) if flat.shape[1] > 1 else []
         still = names[stuck[0]] if still is None and len(stuck) else still
-    table = _table(leaves, np.arange(min(total, SHOWN)), datum_gradients)
+    table = _table(leaves, np.arange(min(total, SHOWN_PARAMETERS)), datum_gradients)
     found = [_worst(table["parameter"], table["rhat"], table["ess"])] if table else []
     apart = np.concatenate(screened)
-    suspects = np.argsort(np.where(np.isnan(apart), -np.inf, apart))[-SUSPECTS:]
-    for names, values in _blocks(leaves, np.sort(suspects[suspects >= SHOWN])):
+    suspects = np.argsort(np.where(np.isnan(apart), -np.inf, apart))[-SUSPECT_PARAMETERS:]
+    for names, values in _blocks(leaves, np.sort(suspects[suspects >= SHOWN_PARAMETERS])):
         ess, rhat = mixing(values)
         found.append(_worst(names, rhat, ess))
     worst = max((one for one in found if one is not None), key=lambda one: one.rhat, default=None)
@@ -121,7 +121,7 @@ def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
 
 
 def _worst(names: Sequence[str] | np.ndarray, rhat: np.ndarray, ess: np.ndarray) -> Worst | None:
-    """The entry with the largest R-hat; NaN never is."""
+    """The entry with the largest R-hat, ignoring NaN."""
     if np.all(np.isnan(rhat)):
         return None
     at = int(np.nanargmax(rhat))
@@ -147,7 +147,7 @@ def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> di
 
 
 def _from_moments(run: "Run", collected: MomentsSummary) -> Estimates:
-    """Pooled over chains; R-hat from the variances between and within chains, without splitting or ranks."""
+    """Estimates pooled over chains; R-hat from the variances between and within chains, without splits or ranks."""
     leaves = _leaves(collected.mean, 1)
     means, variances = (
         np.concatenate([leaf.values[run.ok].astype(np.float64) for leaf in part], axis=1)
@@ -161,7 +161,7 @@ def _from_moments(run: "Run", collected: MomentsSummary) -> Estimates:
     spread = within.sum(0) + draws * ((means - means.mean(0)) ** 2).sum(0)
     rhat = rhat_of_moments(means, variances, draws)
     names = [leaf.scalar(i) for leaf in leaves for i in _first(leaf)]
-    shown = len(names := names[:SHOWN])
+    shown = len(names := names[:SHOWN_PARAMETERS])
     table = {
         "parameter": np.array(names),
         "mean": means.mean(0)[:shown],
@@ -172,7 +172,7 @@ def _from_moments(run: "Run", collected: MomentsSummary) -> Estimates:
 
 
 def _first(leaf: _Leaf) -> range:
-    return range(min(SHOWN, leaf.values.shape[-1]))
+    return range(min(SHOWN_PARAMETERS, leaf.values.shape[-1]))
 
 
 def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Worst | None:

@@ -1,4 +1,4 @@
-"""Why a chain failed, as far as can be told from the step size and the curvature at its start."""
+"""The likely cause of a chain's failure, from the step size and the curvature at its start."""
 
 from typing import Any
 
@@ -17,27 +17,27 @@ from .remedy import PLAN
 
 _PROBED_DATA = 10_000
 _LATER = (
-    "Later the chain ran away, hot and farther than divergence_limit= allows, or met a point where the density is not "
-    "finite: lower the step size, start nearer the mode, raise divergence_limit= if the chain only comes from far "
-    f"away, check log_likelihood and log_prior far from the mode, or {PLAN}."
+    "Later the chain diverged, hot and farther away than divergence_limit= allows, or reached a point where the "
+    "density is not finite: lower the step size, start nearer the mode, raise divergence_limit= if the chain only "
+    f"started far away, check log_likelihood and log_prior far from the mode, or {PLAN}."
 )
 _UNKNOWN = (
-    "The chain ran away, hot and farther than divergence_limit= allows, or met a point where the density is not "
-    "finite. Lower the step size, if it has one, check log_likelihood and log_prior far from the mode, or "
+    "The chain diverged, hot and farther away than divergence_limit= allows, or reached a point where the density is "
+    "not finite. Lower the step size, if the method has one, check log_likelihood and log_prior far from the mode, or "
     f"{PLAN}."
 )
 _UNBOUNDED = (
-    "CovarianceFriction without a bound can take more than the whole momentum in one step, where the gradient noise is "
-    "large. Give it bound=1.0, or lower the step size."
+    "Where the gradient noise is large, CovarianceFriction without a bound can remove more than the whole momentum in "
+    "one step. Give it bound=1.0, or lower the step size."
 )
 
 
 def likely_cause(sampler: AbstractSampler, position: Position) -> str:
-    """One or two sentences about a chain that diverged or left the finite numbers: the cause, and what to do.
+    """A sentence or two about a chain that diverged or became NaN or infinite: the cause, and what to do.
 
     Args:
-        sampler: what was run.
-        position: where the chain started.
+        sampler: the sampler that was run.
+        position: the start of the chain.
     """
     try:
         return _diagnosed(sampler, position)
@@ -62,15 +62,16 @@ def _diagnosed(sampler: AbstractSampler, position: Position) -> str:
     if np.isfinite(excess) and excess > 1:
         return (
             f"Likely cause: the step size is {excess:.2g} times the stability limit at the start "
-            f"({condition}, and λ_max is about {largest:.3g}). Lower it at least that much, or {PLAN}."
+            f"({condition}, and λ_max is about {largest:.3g}). Lower it by at least that factor, or {PLAN}."
         )
     return (
-        f"The step size is within the stability limit at the start ({condition}, λ_max about {largest:.3g}). {_LATER}"
+        f"The step size is within the stability limit at the start ({condition}, and λ_max is about {largest:.3g}). "
+        f"{_LATER}"
     )
 
 
 def _covariance_frictions(estimator: Any) -> list[CovarianceFriction]:
-    """All covariance frictions in a stack of wrapped estimators."""
+    """All `CovarianceFriction`s in a stack of wrapped estimators."""
     inner = getattr(estimator, "inner", None)
     found = [] if inner is None else _covariance_frictions(inner)
     return [estimator, *found] if isinstance(estimator, CovarianceFriction) else found

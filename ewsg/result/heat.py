@@ -1,4 +1,4 @@
-"""Is every parameter at the temperature of the target, and everywhere? Sentences for those that are not."""
+"""Warnings for single parameters that are not at the temperature of the target, or not everywhere."""
 
 from typing import TYPE_CHECKING
 
@@ -13,20 +13,21 @@ from .remedy import smaller_step
 if TYPE_CHECKING:
     from .run import Run
 
-_TOLERANCE = 0.1
+_VIRIAL_TOLERANCE = 0.1
+"""Relative deviation of a temperature from T."""
 _STANDARD_ERRORS = 4.0
 _SLOPE_TOLERANCE = 0.05
-"""Relative change of the temperature over one posterior sd: it moves a mean by about as many sd."""
-_SUSPECTS = 20
+"""Relative change of the temperature per posterior sd; it shifts the mean by about as many sds."""
+_SUSPECT_PARAMETERS = 20
 _FEWEST_DRAWS = 4
 
 
 def warnings(run: "Run") -> list[str]:
-    """At most two sentences: on the parameter that is farthest from T, and on one along which the temperature changes.
+    """At most two: on the parameter that is farthest from T, and on one along which the temperature changes.
 
-    From `run.stats["virial"]`, −(θ_k − c_k) F_k with mean T, and `run.stats["virial_slope"]`,
-    (θ_k − c_k)((θ − c)·F + (d + 1) T) with mean 0. Where the temperature is T (1 + a (θ_k − c_k)/sd_k), the latter has
-    the mean −(d + 1) T a sd_k.
+    They come from `run.stats["virial"]`, −(θ_k − c_k) F_k with mean T, and `run.stats["virial_slope"]`,
+    (θ_k − c_k)((θ − c)·F + (d + 1) T) with mean 0. If the temperature is T (1 + a (θ_k − c_k)/sd_k), the latter has the
+    mean −(d + 1) T a sd_k.
     """
     if run.stats.get("virial") is None or not run.ok.any() or run.stats["virial"].shape[1] < _FEWEST_DRAWS:
         return []
@@ -37,18 +38,18 @@ def _off(run: "Run") -> list[str]:
     relative = np.asarray(run.stats["virial"][run.ok], np.float64) / run.temperature
     off = relative.mean((0, 1)) - 1
     suspects = _largest(np.abs(off))
-    excess = np.abs(off[suspects]) - _TOLERANCE - _STANDARD_ERRORS * _standard_errors(relative[..., suspects])
+    excess = np.abs(off[suspects]) - _VIRIAL_TOLERANCE - _STANDARD_ERRORS * _standard_errors(relative[..., suspects])
     if not np.any(excess > 0):
         return []
     worst = int(suspects[np.argmax(excess)])
     others = int(np.sum(excess > 0)) - 1
     more = f" (and {others} more)" if others else ""
-    times = 2 * abs(off[worst]) / _TOLERANCE
+    times = 2 * abs(off[worst]) / _VIRIAL_TOLERANCE
     return [
         f"{_name(run, worst)}{more} is {'hotter' if off[worst] > 0 else 'colder'} than the target temperature, "
-        f"{run.temperature * (1 + off[worst]):.2f} against {run.temperature:g}, although all together are not: its sd "
-        f"is off by about {abs(off[worst]) / 2:.0%}. Run longer if it mixes slowly; otherwise "
-        f"{smaller_step(run.settings, times)}."
+        f"{run.temperature * (1 + off[worst]):.2f} against {run.temperature:g}, although the average over all "
+        f"parameters is not: its sd is off by about {abs(off[worst]) / 2:.0%}. Run longer if it mixes slowly; "
+        f"otherwise {smaller_step(run.settings, times)}."
     ]
 
 
@@ -65,19 +66,19 @@ def _changing(run: "Run") -> list[str]:
     times = 2 * abs(change[worst]) / _SLOPE_TOLERANCE
     return [
         f"The temperature changes along {_name(run, worst)}, by {abs(change[worst]):.0%} per posterior sd (score "
-        f"{scores.max():.1f}): the step is too large for a posterior that is steeper on one side: "
+        f"{scores.max():.1f}), because the step is too large for a posterior that is steeper on one side: "
         f"{smaller_step(run.settings, times)}."
     ]
 
 
 def _largest(values: Float[np.ndarray, " d"]) -> np.ndarray:
-    """Where the largest values are, at most `_SUSPECTS` of them; NaN never is."""
+    """The indices of the largest values, at most `_SUSPECT_PARAMETERS` of them; NaN comes last."""
     order = np.argsort(np.where(np.isnan(values), -np.inf, values))[::-1]
-    return order[:_SUSPECTS]
+    return order[:_SUSPECT_PARAMETERS]
 
 
 def _standard_errors(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndarray, " p"]:
-    """Of the means: the larger of what the autocorrelation within chains and the spread between them say."""
+    """Standard errors of the means: from the autocorrelation within chains or the spread between them, if larger."""
     moved = np.moveaxis(values, 2, 0)
     ess = mixing(moved).ess
     within = values.std((0, 1)) / np.sqrt(np.maximum(np.nan_to_num(ess, nan=1.0), 1.0))
@@ -88,7 +89,7 @@ def _standard_errors(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndar
 
 
 def _sds(run: "Run", dimension: int) -> Float[np.ndarray, " d"] | float:
-    """Posterior sd of each parameter; 1 in coordinates, which are made for that, and infinite if it is not known."""
+    """Posterior sd of each parameter; 1 in coordinates, which are chosen so, and infinite if it is not known."""
     if _in_coordinates(run):
         return 1.0
     draws = pytree.host_rows(run.good_draws(), 2) if len(scalar_names(run.draws)) == dimension else None

@@ -1,4 +1,4 @@
-"""Have the chains mixed? Exact diagnostics per parameter, and a quick screen for the parameters that need them."""
+"""Whether chains have mixed: exact diagnostics per parameter, and a quick screen for the parameters that need them."""
 
 from typing import NamedTuple
 
@@ -7,29 +7,30 @@ from jaxtyping import Float, Shaped
 
 from .._core import ess as _ess
 
-_ROUNDING = 1e-12
+_ROUNDING_RATIO = 1e-12
 Chains = Shaped[np.ndarray, "p chain draw"]
 Each = Float[np.ndarray, " p"]
 
 
 class Mixing(NamedTuple):
-    """Effective sample size and R-hat of each parameter; NaN where there are too few draws, or where one is NaN."""
+    """Effective sample size and R-hat of each parameter; NaN with too few draws, or if a draw is NaN."""
 
     ess: Each
     rhat: Each
 
 
 def mixing(values: Chains) -> Mixing:
-    """Bulk effective sample size, and rank-normalised split R-hat: a millisecond or two per parameter."""
+    """Bulk effective sample size and rank-normalised split R-hat, in a millisecond or two per parameter."""
     last = np.moveaxis(values, 0, 2)
     rhat = _ess.rhat(last)
-    return Mixing(_ess.ess(last), np.where(rhat > 1 / _ROUNDING, np.inf, rhat))
+    return Mixing(_ess.ess(last), np.where(rhat > 1 / _ROUNDING_RATIO, np.inf, rhat))
 
 
 def screen(values: Chains) -> Each:
-    """The larger of the plain split R-hats of θ and of |θ − median|, of many parameters at once; NaN of few draws.
+    """The larger of the plain split R-hats of θ and of |θ − median|, for many parameters at once.
 
-    Without ranks: it orders parameters by how far apart the chains are in place and in spread.
+    It uses no ranks: it only orders parameters by how far chains differ in location and in scale. NaN with too few
+    draws.
     """
     number, chains, draws = values.shape
     if chains == 0 or draws < _ess.FEWEST_DRAWS:
@@ -41,7 +42,7 @@ def screen(values: Chains) -> Each:
 
 
 def rhat_of_moments(means: Float[np.ndarray, "chain p"], variances: Float[np.ndarray, "chain p"], draws: int) -> Each:
-    """√((1 − 1/D) + B/W): B the variance between the means of the chains, W the mean of their variances."""
+    """√((1 − 1/D) + B/W) for D draws: B the variance of the means of the chains, W the mean of their variances."""
     if len(means) < 2 or draws < 2:
         return np.full(means.shape[1], np.nan)
     return _ratio(means.var(0, ddof=1), variances.mean(0), draws)
@@ -52,7 +53,7 @@ def _split_rhat(values: Chains) -> Each:
 
 
 def _ratio(between: Each, within: Each, draws: int) -> Each:
-    """NaN where nothing moved, infinite where chains stand still (up to rounding) at different places."""
-    within = np.where(within < _ROUNDING**2 * between, 0.0, within)
+    """√(1 − 1/D + B/W); NaN if nothing moved, infinite if chains stand still (up to rounding) at different values."""
+    within = np.where(within < _ROUNDING_RATIO**2 * between, 0.0, within)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.sqrt(1 - 1 / draws + between / within)

@@ -1,4 +1,4 @@
-"""How far the posterior sd of a run with `Paired` may be off, from the diagnostics that it leaves."""
+"""The error of the posterior sd that is to be expected of a run with `Paired`, from its diagnostics."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,39 +13,39 @@ _MOMENTS = {
     "tilt_squared_share": "squared_share",
     "noise_ratio": "noise_ratio",
 }
-_SEQUENTIAL = 0.5
-"""What `sequential` errs by, where `weight` errs by 1."""
+_SEQUENTIAL_RATIO = 0.5
+"""The error of the rule `sequential` relative to that of `weight`."""
 KINETIC_TOLERANCE = 0.25
-"""Paired selection heats the momentum several times as much as the position: only this relative deviation counts."""
+"""Relative deviation allowed to the momentum, which paired selection heats several times as much as the position."""
 _ALWAYS = {"tilt_second", "clipped", "noise_ratio"}
 _OWN = ({"tilt_lean", "tilt_squared_share"}, {"tilt_fourth"})
-"""Of this version; of 0.1.0."""
+"""The further stats of a run with `Paired`, in this version and in 0.1.0."""
 
 
 def are_whole(names: Iterable[str]) -> bool:
-    """Whether the stats of a run with `Paired` are all there, of this version or of 0.1.0."""
+    """Whether no stats of a run with `Paired` are missing, be it of this version or of 0.1.0."""
     found = set(names)
     return "tilt_second" not in found or (found >= _ALWAYS and any(found >= own for own in _OWN))
 
 
 def diagnose(means: dict[str, float], estimator: Any = None) -> dict[str, float]:
-    """The means of a run's stats, with what `Paired` recorded of its tilts replaced by the error that it predicts.
+    """The means of a run's stats, with the tilts of `Paired` replaced by the error predicted from them.
 
     Args:
-        means: by name.
-        estimator: the run's `settings["estimator"]`, which has the rule of `Paired`.
+        means: the mean of each stat by name.
+        estimator: the run's `settings["estimator"]`, which contains the rule of `Paired`.
     """
     shown = {name: value for name, value in means.items() if not name.startswith("tilt_")}
     if not means.get("tilt_second"):
         return shown
-    if "tilt_lean" not in means:  # a file of version 0.1.0, which predicted as if no pair were cut
+    if "tilt_lean" not in means:  # a file of version 0.1.0, which predicted as if no pair were clipped
         means = means | {"tilt_lean": means["tilt_second"], "tilt_squared_share": means["tilt_fourth"] / 4}
     moments = {argument: means[name] for name, argument in _MOMENTS.items()}
     return shown | {"predicted_sd_error": predicted_sd_error(**moments, rule=rule_of(estimator))}
 
 
 def rule_of(estimator: Any) -> str:
-    """The rule of the `Paired` in the description of an estimator, whatever is around it."""
+    """The rule of `Paired` in the description of an estimator, whatever wraps it; "weight" if there is none."""
     while isinstance(estimator, dict):
         if estimator.get("component") == "Paired":
             return estimator.get("rule", "weight")
@@ -58,24 +58,24 @@ def predicted_sd_error(
 ) -> float:
     r"""ρ/(1 + ρ) · E[p²D²]/(6 E[D²]) + ½ ρ l/(1 + ρ(1 − l)),   l = 1 − E[2pD]/E[D²]; half of it for `sequential`.
 
-    Approximates the relative error that the one-step tilts D of `Paired` leave in the posterior sd; p is D/2 cut at ±1,
-    l the share of the friction that is lost there, and ρ the noise ratio. For small D nothing is lost, and it is
-    (τ₄/8) ρ/(1 + ρ), τ₄ = E[D⁴]/(3 E[D²]). Where all pairs are cut, the first part grows no further, and the second is
-    the heat ρ/2 of uniform minibatches.
+    Approximates the relative error that the one-step tilts D of `Paired` leave in the posterior sd. Here p is D/2
+    clipped at ±1, l the share of the friction that clipping loses, and ρ the noise ratio. For small D nothing is lost,
+    and the error is (τ₄/8) ρ/(1 + ρ), τ₄ = E[D⁴]/(3 E[D²]). If all pairs are clipped, the first term grows no further,
+    and the second is the heat ρ/2 of uniform minibatches.
 
     Args:
         second: E[D²].
         lean: E[2pD].
         squared_share: E[p²D²].
         noise_ratio: ρ.
-        rule: of `Paired`.
+        rule: the rule of `Paired`.
     """
     if second <= 0:
         return 0.0
     lost = max(0.0, 1 - lean / second)
     tilted = noise_ratio / (1 + noise_ratio) * squared_share / (6 * second)
     heat = 0.5 * noise_ratio * lost / (1 + noise_ratio * (1 - lost))
-    return (_SEQUENTIAL if rule == "sequential" else 1.0) * (tilted + heat)
+    return (_SEQUENTIAL_RATIO if rule == "sequential" else 1.0) * (tilted + heat)
 
 
 def is_paired(diagnostics: dict[str, float]) -> bool:
@@ -84,9 +84,9 @@ def is_paired(diagnostics: dict[str, float]) -> bool:
 
 
 def warnings(diagnostics: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    """One sentence when paired selection is not expected to compensate for the noise of its minibatches.
+    """One warning if paired selection is not expected to compensate for the noise of its minibatches.
 
-    Its error falls at least as fast as the step size: with its third power where few pairs are clipped.
+    Its error falls at least as fast as the step size, and with the third power of it if few pairs are clipped.
     """
     error = diagnostics.get("predicted_sd_error", 0.0)
     if error <= _SD_ERROR_LIMIT:

@@ -1,4 +1,4 @@
-"""The way out of a step that is too large: a step size by number, or a plan."""
+"""Advice against a step that is too large: a smaller step size, a larger batch, or a plan."""
 
 import math
 from typing import Any
@@ -7,11 +7,11 @@ PLAN = "let ewsg.plan(target) choose"
 
 
 def smaller_step(settings: dict[str, Any], times: float) -> str:
-    """What brings down an error that is proportional to the step size and, if data are drawn, to 1/batch.
+    """Advice to bring down an error that is proportional to the step size and, with minibatches, to 1/batch.
 
     Args:
-        settings: of the run.
-        times: how many times too large the error is.
+        settings: the settings of the run.
+        times: the factor by which the error is too large.
     """
     step_size = (settings.get("integrator") or {}).get("step_size")
     if isinstance(step_size, int | float):
@@ -23,7 +23,7 @@ def smaller_step(settings: dict[str, Any], times: float) -> str:
 
 
 def _draws(estimator: Any) -> bool:
-    """Whether an estimator, as the settings describe it, or one that it wraps, has a batch size."""
+    """Whether an estimator (as described in the settings), or one inside it, has a batch size."""
     while isinstance(estimator, dict):
         if "batch_size" in estimator:
             return True
@@ -32,5 +32,5 @@ def _draws(estimator: Any) -> bool:
 
 
 def _digits(value: float) -> str:
-    """Two digits, rounded to the nearest."""
+    """Two significant digits; a whole number from 100 on."""
     return f"{value:.2g}" if value < 100 else f"{value:.0f}"

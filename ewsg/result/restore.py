@@ -1,4 +1,4 @@
-"""Restoring the chains of a saved run: the sampler gives their structure, the file their values."""
+"""Restoring the chains of a saved run: their structure comes from the sampler, their values from the file."""
 
 import dataclasses
 from typing import Any
@@ -16,13 +16,13 @@ from .file.trees import SavedChains, StoredTree, flatten, store
 from .run import Run
 
 _ANOTHER = (
-    "the saved run was made with another estimator, integrator or collector: pass the same ones (or by another version "
-    "of ewsg: sample again)"
+    "the saved run was made with a different estimator, integrator or collector (pass the same ones), or by a "
+    "different version of ewsg (sample again)"
 )
 
 
 def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) -> Run:
-    """A run as `read` gives it, with its chains, keys and limits on the device and draws in the collector's classes."""
+    """The run that `read` returned, with chains, keys and limits on the device and draws in the collector's classes."""
     assert isinstance(run.checkpoint, SavedChains)
     saved = run.checkpoint.tree
     try:
@@ -43,7 +43,7 @@ def restore(run: Run, sampler: AbstractSampler, collector: AbstractCollector) ->
 
 
 def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: AbstractCollector) -> state.Checkpoint:
-    """Chains of this sampler, at the start: only their shapes are looked at."""
+    """Chains of this sampler at their start, for their shapes only."""
     num_chains = run.settings["num_chains"]
     position = jax.tree.map(jnp.asarray, run.fingerprint["position"])
     if isinstance(collector, InCoordinates):
@@ -57,7 +57,7 @@ def _example(run: Run, saved: StoredTree, sampler: AbstractSampler, collector: A
 
 
 def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
-    """A copy on the device, which may be donated."""
+    """A copy on the device, which may be donated; raises InputError unless it is like the example."""
     is_key = jnp.issubdtype(example.dtype, jax.dtypes.prng_key)
     expected = jax.eval_shape(jax.random.key_data, example) if is_key else example
     if array.shape != expected.shape or array.dtype != expected.dtype:
@@ -67,12 +67,12 @@ def _to_device(array: np.ndarray, example: Any, generator: str) -> jax.Array:
 
 
 def _fit(run: Run, name: str, row: Any) -> Any:
-    """The saved draws, or stats, with the structure of the rows that this collector makes; raises unless they fit.
+    """The saved draws, or stats, in the structure of this collector's rows; raises InputError unless they fit.
 
     Args:
-        run: as read.
-        name: of the tree.
-        row: shapes of one draw, the chain first.
+        run: the run that `read` returned.
+        name: the name of the tree, "draws" or "stats".
+        row: the shapes of one draw, with a leading axis of chains.
     """
     settings, saved = run.settings, _as_saved(run, name)
     num_draws = max(0, settings["num_steps"] - settings["discard"]) // settings["thin"]
@@ -85,13 +85,13 @@ def _fit(run: Run, name: str, row: Any) -> Any:
         if array.shape[:2] != (settings["num_chains"], num_draws):
             raise FileFormatError(
                 f"the saved run has {array.shape[1]} draws and should have {num_draws}: it was changed after sampling, "
-                "and its chains cannot go on"
+                "so its chains cannot continue"
             )
     return structure.unflatten(saved.leaves)
 
 
 def _as_saved(run: Run, name: str) -> StoredTree:
-    """A tree of a run as the file has it, whether `load` gave it its classes or named its leaves by their paths."""
+    """A tree of a run as in its file, whether `load` restored its classes or named its leaves by their paths."""
     assert isinstance(run.checkpoint, SavedChains)
     tree, form = getattr(run, name), run.checkpoint.forms.get(name)
     leaves = None if form is None else form.arrange(tree)

@@ -1,4 +1,4 @@
-"""`Run`: what sampling returns."""
+"""`Run`: the result of sampling."""
 
 import dataclasses
 import os
@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from .._engine.driver import Snapshot
-from .._engine.state import HOT, Checkpoint
+from .._engine.state import HOT_RATIO, Checkpoint
 from ..sampler import AbstractSampler
 from .arviz import to_arviz
 from .cost import RunCost
@@ -24,13 +24,15 @@ class Run:
 
     Attributes:
         draws: pytree like the parameters, with leading axes (chain, draw). Draws of a chain after it failed are NaN.
-        stats: diagnostics by name, arrays of shape (chain, draw), each the mean over the steps since the last draw:
-            `kinetic_temperature`, `configurational_temperature` (both estimate the temperature T when all is well),
-            `noise_ratio` (gradient noise over injected noise), `acceptance` of an index chain.
+        stats: diagnostics by name, arrays of shape (chain, draw), means over the steps since the last draw:
+            `kinetic_temperature` and `configurational_temperature` (both estimate the temperature T when all is well)
+            and those of the method, such as `acceptance`; `noise_ratio` (gradient noise over injected noise) was
+            measured at this draw or an earlier one. `virial` and `virial_slope`, if kept, have one number per
+            parameter, shape (chain, draw, d).
         status: per chain "ok", "nonfinite" or "diverged".
-        cost: what the run cost.
-        settings: how it was made.
-        collected: what the collector kept, with a leading axis of chains.
+        cost: the cost of the run.
+        settings: the settings of the run, by name.
+        collected: the collector's results, with a leading axis of chains.
     """
 
     draws: Any
@@ -50,14 +52,14 @@ class Run:
         fingerprint: dict[str, Any],
         earlier: RunCost,
     ) -> "Run":
-        """The run that stands where a snapshot says.
+        """The run at a snapshot.
 
         Args:
-            snapshot: from the driver.
-            sampler: what was run.
-            settings: how it was made, or those of the run that was resumed.
-            fingerprint: of its target.
-            earlier: what it had cost before it was driven.
+            snapshot: the snapshot of the driver.
+            sampler: the sampler that was run.
+            settings: the settings of the run, or those of the run that was resumed.
+            fingerprint: the fingerprint of its target.
+            earlier: its cost before it was driven.
         """
         plan, done = snapshot.plan, snapshot.num_steps
         progress = {
@@ -85,20 +87,20 @@ class Run:
 
     @property
     def hot(self) -> np.ndarray:
-        """Which chains end a thousand times hotter than the target: finite, but of no use.
+        """Boolean mask of the chains that end a thousand times hotter than the target: finite, but useless.
 
-        They are judged by the last tenth of their draws.
+        The temperature is the mean over the last tenth of their draws.
         """
         found = (self.stats.get(name) for name in ("kinetic_temperature", "configurational_temperature"))
         heat = next((values for values in found if values is not None and values.size), None)
         if heat is None:
             return np.zeros_like(self.ok)
         last = heat[:, -max(1, heat.shape[1] // 10) :].astype(np.float64).mean(axis=1)
-        return self.ok & (last > HOT * self.temperature)
+        return self.ok & (last > HOT_RATIO * self.temperature)
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C, or SIGTERM, ended the run before its plan did."""
+        """Whether Ctrl-C or SIGTERM ended the run before the end of its plan."""
         return bool(self.settings.get("interrupted"))
 
     @property
@@ -108,12 +110,12 @@ class Run:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Whether a planned run is as accurate as was asked for; None of a run with settings of one's own."""
+        """Whether a planned run is as accurate as was asked for; None for a run that was not planned."""
         saved = self.settings.get("verdict")
         return None if saved is None else Verdict.of(saved)
 
     def good_draws(self) -> Any:
-        """The draws of the chains whose status is ok."""
+        """The draws of the chains with status "ok"."""
         return jax.tree.map(lambda leaf: leaf[self.ok], self.draws)
 
     def summary(self) -> Summary:
@@ -125,7 +127,7 @@ class Run:
         return to_arviz(self)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the run to one file, atomically: a reader sees the old file or the new one, never a part."""
+        """Write the run to one file, atomically: a reader sees the old file or the new one, never a part."""
         write(self, path)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Loading runs, and going on from them: a file becomes a `Run` again."""
+"""Loading saved runs, to use or to continue them: a file becomes a `Run` again."""
 
 import os
 from typing import Any, NamedTuple
@@ -22,38 +22,38 @@ __all__ = ["SavedRun", "check_writable", "load", "read", "write"]
 
 
 class SavedRun(NamedTuple):
-    """A run as read from disk, which can go on once its sampler is known."""
+    """A run as read from disk, which can be continued once its sampler is known."""
 
     run: Run
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How the run was made."""
+        """The settings of the run."""
         return self.run.settings
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells its target from others."""
+        """The fingerprint of its target."""
         return self.run.fingerprint
 
     def restored(self, sampler: AbstractSampler, collector: AbstractCollector) -> Run:
-        """The run with its chains, keys and limits, and its draws in the classes that the collector gives them."""
+        """The run with its chains, keys and limits on the device, and its draws in the collector's classes."""
         return restore(self.run, sampler, collector)
 
 
 def load(path: str | os.PathLike, like: Position | None = None) -> Run:
-    """Reads a run that `run.save` wrote.
+    """Load a run that was saved by `run.save`.
 
     Args:
         path: the file.
-        like: an example of the parameters; needed only to give back classes of your own (named tuples, modules, ordered
-            dicts), whose draws are otherwise a dict from names to arrays.
+        like: an example of the parameters; needed only to restore other classes than dicts, lists and tuples (named
+            tuples, modules, ordered dicts), whose draws are otherwise a dict from names to arrays.
     """
     return _read(path, like)[1]
 
 
 def read(path: str | os.PathLike, like: Position | None = None) -> SavedRun:
-    """Reads a saved run to go on from it; raises InputError if the file, or `like`, does not suffice for that."""
+    """Read a saved run to continue it; raises InputError if the file or `like` does not suffice for that."""
     header, run = _read(path, like)
     if not headers.can_go_on(header):
         raise InputError(f"{path} holds draws but not the state of their chains: resume from the file they came from")
@@ -103,7 +103,7 @@ def _open(path: Any) -> tuple[dict[str, Any], dict[str, StoredTree | None]]:
         raise
     except PermissionError as error:
         raise InputError(f"cannot read {path}: no permission to open it") from error
-    except Exception as error:  # a damaged file fails in many ways, and all mean the same
+    except Exception as error:  # a damaged file fails in many ways, all of which mean the same
         raise FileFormatError(
             f"{path} is not a complete file written by run.save (damaged, truncated, or of another kind): restore a "
             "copy, or sample again"
@@ -111,7 +111,7 @@ def _open(path: Any) -> tuple[dict[str, Any], dict[str, StoredTree | None]]:
 
 
 def _shaped(trees: dict[str, StoredTree | None], like: Position, *, whole: bool) -> dict[str, Any]:
-    """Position and (if whole draws were kept) draws in the classes of `like`, whose paths and arrays must be theirs."""
+    """Position and (if whole draws were kept) draws in the classes of `like`, which must have the same arrays."""
     position, draws = trees["position"], trees["draws"]
     if position is None:
         return {}
@@ -135,7 +135,7 @@ def _shaped(trees: dict[str, StoredTree | None], like: Position, *, whole: bool)
 
 
 def _moments(trees: dict[str, StoredTree | None], like: Position | None) -> MomentsSummary | None:
-    """Mean and variance, each in the structure of the position; None if the file does not hold just these."""
+    """Mean and variance, each in the structure of the position; None if the file holds something else."""
     position, collected = trees["position"], trees["collected"]
     if position is None or collected is None:
         return None

@@ -20,13 +20,15 @@ class Summary:
 
     Attributes:
         parameters: column name -> values, one entry per parameter (the first 20): parameter, mean, sd, mcse, ess,
-            ess_per_million (effective draws per 10^6 datum gradients), rhat. Of a run that kept moments in place of
-            draws: parameter, mean, sd, rhat. Empty when nothing was kept.
-        diagnostics: run-level numbers by name.
-        warnings: sentences; empty when all is well. Those on mixing judge all parameters, not only those of the table.
-        hidden: how many parameters the table leaves out.
-        extreme: the largest R-hat of all parameters, and where it is.
-        verdict: of a planned run, in words (`run.verdict`); it is among the warnings if the accuracy was not reached.
+            ess_per_million (effective draws per 10^6 datum gradients), rhat. For a run that kept moments in place of
+            draws: parameter, mean, sd, rhat. Empty if nothing was kept.
+        diagnostics: numbers about the whole run, by name.
+        warnings: sentences; empty when all is well. Those on mixing take all parameters into account, not only those
+            in the table.
+        hidden: the number of parameters that the table leaves out.
+        title: the first line.
+        extreme: a line on the largest R-hat of all parameters, if the table leaves some out.
+        verdict: the verdict on a planned run in words (`run.verdict`); also a warning if the accuracy was not reached.
     """
 
     parameters: dict[str, np.ndarray]
@@ -47,7 +49,7 @@ class Summary:
             table.add_column(column, justify="left" if column == "parameter" else "right")
         for row in zip(*self.parameters.values(), strict=True):
             table.add_row(*(_format(column, value) for column, value in zip(columns, row, strict=True)))
-        # Names may hold brackets. In a notebook Rich would show every print by itself, whatever its file.
+        # Names may contain brackets. In a notebook Rich would display every print by itself, whatever its file.
         console = Console(
             width=110, record=True, file=io.StringIO(), highlight=False, markup=False, emoji=False, force_jupyter=False
         )
@@ -83,12 +85,12 @@ def summarize(run: "Run") -> Summary:
 
 
 def _num_kept(run: "Run") -> int | None:
-    """Draws per chain; None where it cannot be told."""
+    """Draws per chain; None if there are no stats to tell."""
     return next((values.shape[1] for values in run.stats.values()), None)
 
 
 def _extreme(found: Estimates) -> str:
-    """One line when the table does not show everything: where the worst of all parameters is."""
+    """If the table does not show everything, a line on the parameter with the largest R-hat."""
     if found.worst is None or found.total <= len(found.table.get("parameter", ())):
         return ""
     ess = "" if np.isnan(found.worst.ess) else f" (ess {found.worst.ess:,.0f})"
@@ -96,10 +98,10 @@ def _extreme(found: Estimates) -> str:
 
 
 def _diagnostics(run: "Run") -> dict[str, float]:
-    """Means of the stats over draws and good chains, what follows from them, and the cost."""
+    """Means of the stats over draws and good chains, the error that `Paired` predicts from them, and the cost."""
     means = {}
     for name, values in run.stats.items():
-        if values.ndim > 2:  # one number per parameter: see `heat`
+        if values.ndim > 2:  # one number per parameter, for `heat`
             continue
         numbers = values[run.ok]
         numbers = numbers[~np.isnan(numbers)]

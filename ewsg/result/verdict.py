@@ -7,7 +7,7 @@ _ENDS = ("reached", "budget", "biased", "interrupted")
 _WORDS = {
     "refused": "{refused:.1g} of the steps ran into the wall around the posterior",
     "virial": "the temperature of single coordinates is {coldest:.2f} to {hottest:.2f} in place of 1",
-    "slope": "the temperature changes along a coordinate (score {slope:.1f}): the posterior is far from a Gaussian",
+    "slope": "the temperature changes along a coordinate (score {slope:.1f}): the posterior is far from Gaussian",
     "tilts": "the minibatches are too noisy (the sd is predicted to be off by {bias:.1%})",
 }
 
@@ -18,17 +18,17 @@ class Verdict:
 
     Attributes:
         word: "reached": about 95 of 100 means and sds are within `accuracy` of the truth. "budget": the budget ended
-            first. "biased": the budget ended, or no smaller step helped, while something spoke against the draws.
-            "interrupted": Ctrl-C or SIGTERM.
-        accuracy: asked for, in posterior standard deviations.
+            first. "biased": the budget ended, or no smaller step helped, while there were still objections to the
+            draws. "interrupted": by Ctrl-C or SIGTERM.
+        accuracy: the accuracy that was asked for, in posterior standard deviations.
         error: the largest √(MCSE² + bias²) of all means and sds.
-        mcse: the largest Monte-Carlo standard error of them.
-        bias: the relative error of the sds that the minibatches are predicted to leave.
+        mcse: the largest Monte-Carlo standard error of all means and sds.
+        bias: the relative error of the sds that the minibatches are predicted to cause.
         coldest: the smallest virial temperature of a coordinate.
-        hottest: the largest.
-        slope: the largest score of a temperature that changes along a coordinate; above 3.5 it speaks against the run.
-        refused: the share of refused steps.
-        objections: what speaks against the draws: "refused", "virial", "slope", "tilts".
+        hottest: the largest virial temperature of a coordinate.
+        slope: the largest score of a temperature that changes along a coordinate; above 3.5 it is an objection.
+        refused: the share of refused steps (`Walled`).
+        objections: the objections to the draws, of "refused", "virial", "slope" and "tilts".
     """
 
     word: str
@@ -49,7 +49,7 @@ class Verdict:
 
     @property
     def fine(self) -> bool:
-        """Whether nothing is wrong: the accuracy was reached, or a budget without one ended in draws that have it."""
+        """Whether nothing is wrong: the accuracy was reached, or the draws have it at the end of the budget."""
         return self.reached or (self.word == "budget" and self.more <= 1)
 
     def __str__(self) -> str:
@@ -74,16 +74,16 @@ class Verdict:
 
     @property
     def more(self) -> float:
-        """How many times as long a run would reach the accuracy."""
+        """The factor by which the run would have to be longer to reach the accuracy."""
         return (self.mcse / (self.accuracy / 2)) ** 2
 
     def to_json(self) -> dict[str, Any]:
-        """As `run.settings` holds it."""
+        """The verdict as a dict for `run.settings`."""
         return dataclasses.asdict(self) | {"objections": list(self.objections)}
 
     @staticmethod
     def of(saved: dict[str, Any]) -> "Verdict":
-        """The verdict that `to_json` put down; raises an exception if it cannot be one."""
+        """The verdict from the dict of `to_json`; raises an exception if it is not one."""
         word, objections = saved["word"], saved["objections"]
         numbers = {name: value for name, value in saved.items() if name not in ("word", "objections")}
         if word not in _ENDS or not all(type(value) in (int, float) for value in numbers.values()):

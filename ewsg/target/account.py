@@ -1,4 +1,4 @@
-"""What a search may spend, and has spent."""
+"""The budget of a mode search: the datum gradients it has used and those it has left."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .target import Target
 
 
 class Account:
-    """A search's settings, and the samples it looks at."""
+    """A search's settings and budget, and the samples whose looks are charged to it (`ewsg.target.looks`)."""
 
     def __init__(self, target: Target, start: Position, max_passes: int, tolerance: float, random: np.random.Generator):
         self.target, self.start, self.tolerance, self.random = target, start, tolerance, random
@@ -19,7 +19,7 @@ class Account:
         self._most = max_passes * target.num_data
 
     def sample(self, indices: np.ndarray, weights: np.ndarray | None = None) -> Sample:
-        """Some of the data."""
+        """A sample of the data, with weights; its looks are charged to this account."""
         self._samples.append(Sample(self.target, self.start, indices, weights))
         return self._samples[-1]
 
@@ -34,5 +34,5 @@ class Account:
         return max(0, self._most - self.cost) // self.num_data
 
     def looks_left(self, size: int) -> int:
-        """How many looks at so many data may still be taken, with one pass over all data after them."""
+        """How many looks at `size` data may still be taken, keeping one pass over all data in reserve."""
         return max(0, self._most - self.num_data - self.cost) // size

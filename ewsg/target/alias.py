@@ -1,4 +1,4 @@
-"""Walker's alias table: draws from any law over n data, in constant time per draw."""
+"""Walker's alias table: draws from any distribution over n data, in constant time per draw."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ _NEARLY_ONE = 1 - 1e-9
 
 
 class AliasTable(NamedTuple):
-    """A uniform i is kept with probability `keep[i]`, else replaced by `other[i]`; `weight` is 1/(n p_i)."""
+    """A uniform i is kept with probability `keep[i]`, else replaced by `other[i]`; `weight[i]` is 1/(n p_i)."""
 
     keep: Float[Array, " n"]
     other: Int[Array, " n"]
@@ -29,18 +29,18 @@ class AliasTable(NamedTuple):
 
 
 def alias_table(law: Float[np.ndarray, " n"]) -> AliasTable:
-    """The table of the law p_i = law_i / Σ law, all positive."""
+    """The table of the probabilities p_i = law_i / Σ law; every law_i must be positive."""
     scaled = law.astype(np.float64) * (len(law) / np.sum(law, dtype=np.float64))
     keep, other = _aliases(scaled)
     return AliasTable(jnp.asarray(keep), jnp.asarray(other), jnp.asarray(1 / scaled))
 
 
 def _aliases(scaled: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:
-    r"""(keep, other) of s_i = n p_i, without a loop over the data.
+    r"""(keep, other) for s_i = n p_i, without a loop over the data.
 
-    With D the running sums of what light data (s < 1) lack and E those of what heavy ones (s ≥ 1) have in excess, light
-    datum k is filled up by the first heavy j with E_j > D_{k−1}. The K_j lights with D_{k−1} < E_j take
-    D_{K_j} − E_j < 1 too much of j, which the next heavy datum makes up for: keep_j = 1 + E_j − D_{K_j}.
+    Let D be the running sums of the deficits 1 − s of light data (s < 1), and E those of the excesses s − 1 of heavy
+    data (s ≥ 1). Light datum k is filled up by the first heavy datum j with E_j > D_{k−1}. The K_j light data with
+    D_{k−1} < E_j overdraw j by D_{K_j} − E_j < 1, which the next heavy datum makes up: keep_j = 1 + E_j − D_{K_j}.
     """
     keep, other = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
     is_light = scaled < _NEARLY_ONE
@@ -49,7 +49,7 @@ def _aliases(scaled: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], 
         return keep, other
     lacking = np.concatenate([[0.0], np.cumsum(1 - scaled[light])])
     excess = np.cumsum(np.maximum(scaled[heavy] - 1, 0))
-    excess *= lacking[-1] / excess[-1]  # equal but for rounding
+    excess *= lacking[-1] / excess[-1]  # equal up to rounding
     giver = np.searchsorted(excess, lacking[:-1], side="right")
     keep[light], other[light] = scaled[light], heavy[np.minimum(giver, heavy.size - 1)]
     filled = np.searchsorted(lacking[:-1], excess, side="left")

@@ -20,7 +20,7 @@ _DIRECTIONS_BYTES = 128 * 2**20
 class AnchoredLikelihood(AbstractLikelihood):
     """ℓ_i(θ) − ∇ℓ_i(a)·x, x = θ − a: each datum without its first-order part at the anchor a.
 
-    At order 2, also without its second-order part ½ xᵀ∇²ℓ_i(a)x, by Hessian-vector products.
+    At order 2 also without its second-order part ½ xᵀ∇²ℓ_i(a)x, computed by Hessian-vector products.
     """
 
     likelihood: AbstractLikelihood
@@ -53,21 +53,22 @@ class AnchoredLikelihood(AbstractLikelihood):
         return self.likelihood.passes(points) + self.likelihood.passes(1) + bends
 
     def _remainder(self, params: Position, derivative: Callable[[Position], Position]) -> Position:
-        """f(θ) − f(a), or f(θ) − f(a) − f'(a)x, of a first derivative f."""
+        """f(θ) − f(a) for a first derivative f; at order 2, f(θ) − f(a) − f'(a)x."""
         if self.order == 1:
             return pytree.subtract(derivative(params), derivative(self.anchor))
         there, bend = self._at_anchor(params, derivative)
         return pytree.subtract(pytree.subtract(derivative(params), there), bend)
 
     def _at_anchor(self, params: Position, derivative: Callable[[Position], Position]) -> tuple[Position, Position]:
-        """f(a), and f'(a)x."""
+        """f(a) and f'(a)x."""
         return jax.jvp(derivative, (self.anchor,), (pytree.subtract(params, self.anchor),))
 
 
 class AnchoredPrior(eqx.Module):
-    """log π(θ) + s·x + ½ xᵀSx, s = Σ_i ∇ℓ_i(a), x = θ − a: the prior with the data's low orders at the anchor a.
+    """log π(θ) + s·x + ½ xᵀSx, x = θ − a: the prior plus the data's Taylor terms at the anchor a.
 
-    S = Σ_i ∇²ℓ_i(a), a matrix in the order of `ravel_pytree`; None at order 1.
+    s = Σ_i ∇ℓ_i(a) is the `slope`; S = Σ_i ∇²ℓ_i(a), a matrix in the order of `ravel_pytree`, is the `curvature` (None
+    at order 1).
     """
 
     log_prior: Callable
@@ -85,21 +86,21 @@ class AnchoredPrior(eqx.Module):
 
 
 def anchored(target: Target, anchor: Position, slope: Position, curvature: Float[Array, "d d"] | None = None) -> Target:
-    r"""The same posterior, whose data have forces with less spread near the anchor a.
+    r"""The same posterior, in which the forces of single data vary less near the anchor a.
 
-    The first-order part of each datum at a is moved to the prior, x = θ − a:
+    The first-order part of each datum at a is moved to the prior, with x = θ − a:
     ℓ_i(θ) → ℓ_i(θ) − ∇ℓ_i(a)·x,   log π(θ) → log π(θ) + Σ_i ∇ℓ_i(a)·x;
-    with the `curvature`, the second-order part ½ xᵀ∇²ℓ_i(a)x likewise.
+    given the `curvature`, so is the second-order part ½ xᵀ∇²ℓ_i(a)x.
 
-    The density is unchanged, and with G_i = n∇(−V_i) and F = ∇(−V) the force of datum i becomes
-    G_i(θ) − G_i(a) + F(a), or, with H the derivatives of G and F, G_i(θ) − G_i(a) − H_i(a)x + F(a) + H(a)x. The result
-    is a `Target`, so every estimator can work on it, as it is; a minibatch is gathered once for all gradients.
+    The density is unchanged. With G_i = n∇(−V_i) and F = ∇(−V), the force of datum i becomes G_i(θ) − G_i(a) + F(a);
+    at second order, with H_i and H the derivatives of G_i and F, G_i(θ) − G_i(a) − H_i(a)x + F(a) + H(a)x. The result
+    is a `Target`, so every estimator works on it unchanged; a minibatch is gathered once for all gradients.
 
     Args:
         target: the posterior.
         anchor: a.
         slope: Σ_i ∇ℓ_i(a), from `slope_at`.
-        curvature: Σ_i ∇²ℓ_i(a), from `curvature_at`, for the second order.
+        curvature: Σ_i ∇²ℓ_i(a), from `curvature_at`, for second order; None for first order.
     """
     likelihood = AnchoredLikelihood(target.likelihood, anchor, 1 if curvature is None else 2)
     prior = AnchoredPrior(target.log_prior, anchor, slope, curvature)
@@ -112,7 +113,7 @@ def slope_at(target: Target, anchor: Position) -> Position:
 
 
 def curvature_at(target: Target, anchor: Position) -> Float[Array, "d d"]:
-    """Σ_i ∇²ℓ_i(a) over all n data, in the order of `ravel_pytree`: d Hessian-vector products of every datum."""
+    """Σ_i ∇²ℓ_i(a) over all n data, in the order of `ravel_pytree`: d Hessian-vector products per datum."""
     zero = pytree.widened(pytree.zeros_like(anchor))
     start, unravel = ravel_pytree(anchor)
 

@@ -1,8 +1,9 @@
-"""Users' arrays, converted to numbers that nobody else can change, with one copy in memory.
+"""Users' arrays as numbers that no one else can change, copied once.
 
-`as_numbers` recognises a value (DataFrames, lists, files in memory maps) without copying it where that is possible;
-`own` copies it in blocks into memory of its own, in the dtype JAX will use, and raises InputError where a value would
-become another one. pandas, polars, SciPy and PyTorch are recognised by their attributes and never imported.
+`as_numbers` takes DataFrames, lists, memory-mapped files and arrays, without a copy where possible; `own` copies the
+numbers in blocks into memory of its own, in the dtype JAX will use, and raises InputError for NaN, infinities and
+values outside the range of that dtype. pandas, polars, SciPy and PyTorch are recognised by their attributes and never
+imported.
 """
 
 import math
@@ -27,14 +28,14 @@ _PLAIN = (Number, str, bytes, range, machine_array, memoryview, type(None), list
 
 
 class Numbers(NamedTuple):
-    """An array of numbers; `is_fresh` if it was made here, so that nobody else holds it."""
+    """An array of numbers; `is_fresh` if it was made here, so that no one else holds a reference to it."""
 
     array: Any
     is_fresh: bool
 
 
 def as_numbers(name: str, value: Any) -> Numbers:
-    """The value as an array of real numbers, JAX's or NumPy's; errors call it `name`."""
+    """The value as a JAX or NumPy array of real numbers; errors call it `name`."""
     _refuse_collections(name, value)
     if isinstance(value, jax.Array):
         numbers = Numbers(value, False)
@@ -62,7 +63,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def jax_dtype(dtype: Any) -> np.dtype:
-    """The dtype in which JAX will hold such numbers: of 32 bits unless `jax_enable_x64` is on."""
+    """The dtype to which JAX converts this one: at most 32 bits per number unless `jax_enable_x64` is on."""
     native = np.dtype(dtype).newbyteorder("=")
     return np.dtype(jax.dtypes.canonicalize_dtype(np.float64 if native == np.longdouble else native))
 
@@ -72,9 +73,9 @@ def own(name: str, numbers: Numbers, dtype: Any = None, out: np.ndarray | None =
 
     Args:
         name: the array's name in errors.
-        numbers: from `as_numbers`; a fresh array that has the dtype already is not copied again.
-        dtype: of the result; None is `jax_dtype` of the array's.
-        out: where to write; None allocates.
+        numbers: from `as_numbers`; a fresh array that already has the right dtype is not copied again.
+        dtype: dtype of the result; None is `jax_dtype` of the array's own.
+        out: the array to write to; None allocates one.
     """
     source = np.asarray(numbers.array)
     dtype = jax_dtype(source.dtype) if dtype is None else np.dtype(dtype)
@@ -95,7 +96,7 @@ def own(name: str, numbers: Numbers, dtype: Any = None, out: np.ndarray | None =
 
 
 def owned(name: str, numbers: Numbers) -> np.ndarray | jax.Array:
-    """The same numbers, checked, where nobody else can change them: a copy, or an array of JAX as it is."""
+    """The same numbers, checked, where no one else can change them: a copy, or the JAX array itself."""
     if not isinstance(numbers.array, jax.Array):
         return own(name, numbers)
     if not isinstance(numbers.array, jax.core.Tracer) and numbers.array.is_fully_addressable:
@@ -104,12 +105,12 @@ def owned(name: str, numbers: Numbers) -> np.ndarray | jax.Array:
 
 
 def to_device(owned: np.ndarray) -> jax.Array:
-    """Memory from `own`, not to be written to again, as an array of JAX: on the CPU without another copy."""
+    """Memory from `own` as a JAX array, on the CPU without another copy; the memory must not be written to again."""
     return jax.device_put(owned, may_alias=True)
 
 
 def check_finite(name: str, array: jax.Array) -> None:
-    """Raise InputError if an array of JAX has entries that are NaN or infinite."""
+    """Raise InputError if a JAX array has entries that are NaN or infinite."""
     host = np.asarray(array)
     own(name, Numbers(host, True), host.dtype)
 
@@ -139,7 +140,7 @@ def _as_numpy(name: str, value: Any) -> np.ndarray:
 
 
 def _check_dtype(name: str, array: Any) -> None:
-    """Raise InputError unless the entries are real numbers or booleans; NumPy alone does not know JAX's small ones."""
+    """Raise InputError unless the entries are real numbers or booleans, JAX's small dtypes (bfloat16) included."""
     dtype = array.dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
         raise InputError(f"{name} must be real numbers, not {dtype}: give real and imaginary parts as two arrays")
@@ -159,14 +160,14 @@ def _about_objects(array: np.ndarray) -> str:
     for index, entry in np.ndenumerate(array):
         row = index[0] if index else 0
         if entry is None or (isinstance(entry, Real) and math.isnan(entry)):
-            return f"drop or impute rows such as row {row}, where {entry!r} stands"
+            return f"drop or impute rows such as row {row}, which holds {entry!r}"
         if not isinstance(entry, Real | np.bool_):
             return f"encode categories as integers, such as {entry!r:.40} in row {row}"
     return "convert it with .astype(float)"
 
 
 def _blocks(array: np.ndarray) -> list[tuple[int, int]]:
-    """First and last row of parts that fit a processor's cache, of a scalar or an array."""
+    """(start, stop) of blocks of rows that fit into a processor's cache; none for a scalar."""
     if array.ndim == 0 or array.shape[0] == 0:
         return []
     row_bytes = max(1, math.prod(array.shape[1:]) * array.dtype.itemsize)
@@ -186,7 +187,7 @@ def _first_row(is_bad: np.ndarray) -> int:
 
 
 def _copy(name: str, rows: np.ndarray, out: np.ndarray, start: int) -> None:
-    """Copy rows that are finite; values beyond the range of the other dtype are refused, rounding is not."""
+    """Copy finite rows; raise InputError for values outside the range of the new dtype, but round without a word."""
     if jnp.issubdtype(rows.dtype, np.integer) and jnp.issubdtype(out.dtype, np.integer) and rows.dtype != out.dtype:
         low, high = int(jnp.iinfo(out.dtype).min), int(jnp.iinfo(out.dtype).max)
         if rows.size and (int(rows.min()) < low or int(rows.max()) > high):

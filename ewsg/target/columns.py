@@ -58,7 +58,7 @@ def _is_numeric(column: Any) -> bool:
 
 
 def _numpy_dtype(column: Any) -> np.dtype:
-    """The NumPy dtype that holds a column; float64 if there are holes in it, or its library does not say."""
+    """The NumPy dtype that holds a column; float64 if values are missing, or its library names none."""
     if isinstance(column.dtype, np.dtype):
         return column.dtype
     has_holes = hasattr(column, "isna") and bool(column.isna().any())
@@ -66,7 +66,7 @@ def _numpy_dtype(column: Any) -> np.dtype:
 
 
 def _values(name: str, column: Any) -> np.ndarray:
-    """The numbers of a column; its holes are NaN, which are refused later like all others."""
+    """The numbers of a column; missing values become NaN, for which an error is raised later."""
     dtype = _numpy_dtype(column)
     if isinstance(column.dtype, np.dtype):
         return np.asarray(column)

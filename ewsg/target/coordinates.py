@@ -1,4 +1,4 @@
-"""Affine coordinates θ = c + L z, in which a posterior is nearly N(0, I): a transformation of targets."""
+"""Affine coordinates θ = c + L z, chosen so that a posterior is nearly N(0, I): a transformation of targets."""
 
 import abc
 from collections.abc import Callable
@@ -24,8 +24,8 @@ Vector = Float[Array, " d"]
 class AbstractCoordinates(Component):
     """θ = c + L z for parameters θ, a pytree, and coordinates z, one vector of d numbers.
 
-    A subclass gives the products with L, Lᵀ and L⁻¹. A force g on θ is Lᵀ g on z; a
-    velocity r of z is L r of θ.
+    A subclass gives the products with L, Lᵀ and L⁻¹. A force g on θ is the force Lᵀ g on z; a velocity r of z is the
+    velocity L r of θ.
     """
 
     center: eqx.AbstractVar[Position]
@@ -62,11 +62,11 @@ class AbstractCoordinates(Component):
 
 
 class Dense(AbstractCoordinates):
-    """θ = c + L z with a matrix L: for up to some hundreds of parameters.
+    """θ = c + L z with a matrix L: for up to a few hundred parameters.
 
     Args:
         center: c, a pytree like the parameters.
-        root: L, of shape (d, d), rows in the order of `jax.flatten_util.ravel_pytree`; not singular.
+        root: L, of shape (d, d), rows in the order of `jax.flatten_util.ravel_pytree`; must be invertible.
     """
 
     center: Position = eqx.field(converter=pytree.as_arrays)
@@ -86,7 +86,7 @@ class Dense(AbstractCoordinates):
 
 
 class Diagonal(AbstractCoordinates):
-    """θ = c + s ∘ z: every parameter in units of its own, for any number of parameters.
+    """θ = c + s ∘ z: each parameter in its own unit, for any number of parameters.
 
     Args:
         center: c, a pytree like the parameters.
@@ -110,7 +110,7 @@ class Diagonal(AbstractCoordinates):
 
 
 class LowRank(AbstractCoordinates):
-    """θ = c + s ∘ (z + U (e ∘ Uᵀ z)): units of their own, and k directions U that are stretched by 1 + e.
+    """θ = c + s ∘ (z + U (e ∘ Uᵀ z)): each parameter in its own unit, and k directions U stretched by 1 + e.
 
     Args:
         center: c, a pytree like the parameters.
@@ -170,7 +170,7 @@ class CoordinateLikelihood(AbstractLikelihood):
 
 
 class CoordinatePrior(eqx.Module):
-    """log π(c + L z), a function of z; the constant log |det L| is left out."""
+    """log π(c + L z), a function of z, without the constant log |det L|."""
 
     log_prior: Callable
     coordinates: AbstractCoordinates
@@ -180,7 +180,7 @@ class CoordinatePrior(eqx.Module):
 
 
 def _check(owner: str, name: str, value: Any, shape: tuple[int, ...], *, positive: bool = False) -> None:
-    """Raise InputError unless a setting is an array of finite numbers of this shape."""
+    """Raise InputError unless a setting is an array of this shape with finite (and, if asked, positive) entries."""
     array = as_real(value)
     if array is None or array.shape != shape:
         found = getattr(array, "shape", type(value).__name__)

@@ -1,4 +1,4 @@
-"""The curvature of a potential: its Hessian, and the spectrum of a precision matrix."""
+"""The curvature of a potential: its Hessian, products with it, and the spectrum of a precision matrix."""
 
 from collections.abc import Callable
 
@@ -13,16 +13,16 @@ from .._core.types import Position
 from .target import Target
 
 _CURVATURE_BYTES = 256 * 2**20
-_SMALLEST_EIGENVALUE = 1e-6
-_INVARIANT = 1e-6
+_SMALLEST_EIGENVALUE_RATIO = 1e-6
+_INVARIANT_SUBSPACE_RATIO = 1e-6
 
 
 @jax.jit
 def curvature(target: Target, position: Position) -> Float[Array, "d d"]:
     """∇²V(θ), the Hessian of the potential over all data, in the order of `jax.flatten_util.ravel_pytree`.
 
-    Its inverse at the mode is the covariance of Laplace's approximation. Costs n d datum gradients; the d columns are
-    computed as many at a time as fit into 256 MiB.
+    Its inverse at the mode is the covariance of Laplace's approximation. Costs d Hessian-vector products over all n
+    data; as many of the d columns are computed at once as fit into 256 MiB.
     """
     flat, unravel = ravel_pytree(position)
     rows = target.block(position, target.num_data) * target.datum_bytes(position)
@@ -47,7 +47,7 @@ def hessian_product(target: Target, position: Position, direction: Position) -> 
 def lanczos(
     product: Callable[[Float[np.ndarray, " d"]], Float[np.ndarray, " d"]], start: Float[np.ndarray, " d"], steps: int
 ) -> Float[np.ndarray, " k"]:
-    """Ritz values of a symmetric matrix, given by its products with vectors; the extreme ones are right first.
+    """Ritz values of a symmetric matrix that is known by its products with vectors; the extreme ones converge first.
 
     References:
         G. Golub and C. Van Loan, Matrix Computations, 4th edition (2013), section 10.1.
@@ -61,7 +61,7 @@ def lanczos(
         for _twice in range(2):
             rest = rest - np.stack(basis).T @ (np.stack(basis) @ rest)
         size = float(np.linalg.norm(rest))
-        if not size > _INVARIANT * np.linalg.norm(images[-1]):
+        if not size > _INVARIANT_SUBSPACE_RATIO * np.linalg.norm(images[-1]):
             break
         basis.append(rest / size)
     within = np.stack(basis[: len(images)]) @ np.stack(images).T
@@ -71,8 +71,9 @@ def lanczos(
 class Spectrum:
     """D⁻¹ H D⁻¹ = U diag(λ) Uᵀ with D² = |diag H|: a precision matrix H in units in which its diagonal is ±1.
 
-    So the spectrum does not depend on the units of the parameters. `solve` and `length` take |λ|, and at least a
-    millionth of the largest (and `least`'s smallest, in the same units).
+    In these units the spectrum does not depend on the units of the parameters. `solve`, `length` and `root` use |λ|,
+    raised to at least 1e-6 of the largest |λ| and, if the matrix `least` is given, to its smallest eigenvalue in the
+    same units. Directions with |λ| at most 1e-6 of the largest are called flat.
     """
 
     def __init__(self, matrix: Float[np.ndarray, "d d"], least: Float[np.ndarray, "d d"] | None = None):
@@ -80,7 +81,7 @@ class Spectrum:
         self.scale = np.where(diagonal > 0, diagonal, 1.0)
         self.eigenvalues, self.vectors = np.linalg.eigh(matrix / self.scale / self.scale[:, None])
         largest = float(np.max(np.abs(self.eigenvalues))) or 1.0
-        floor = _SMALLEST_EIGENVALUE * largest
+        floor = _SMALLEST_EIGENVALUE_RATIO * largest
         self.num_negative = int(np.sum(self.eigenvalues < -floor))
         self._flat = np.abs(self.eigenvalues) <= floor
         self.num_flat = int(np.sum(self._flat))
@@ -97,7 +98,7 @@ class Spectrum:
         return float(np.linalg.norm((gradient / self.scale) @ self.vectors / np.sqrt(self._bounded)))
 
     def distance(self, gradient: Float[np.ndarray, " d"]) -> float:
-        """√(gᵀ H⁻¹ g / d), d without the flat directions: the step to the mode in standard deviations, rms."""
+        """√(gᵀ H⁻¹ g / d), d the directions that are not flat: the rms step to the mode in standard deviations."""
         return self.length(gradient) / float(np.sqrt(max(1, gradient.size - self.num_flat)))
 
     @property

@@ -16,8 +16,8 @@ from . import arrays as _arrays
 class Dataset(eqx.Module):
     """n data as arrays on the device, shared by all chains; a minibatch is a gather of rows.
 
-    NumPy arrays (and memory-mapped files) are copied once, so that later changes by the caller have no
-    effect; JAX's arrays are immutable and used as they are.
+    NumPy arrays (and memory-mapped files) are copied once, so that later changes by the caller have no effect; JAX
+    arrays are immutable and are used as they are.
     """
 
     arrays: Batch
@@ -43,7 +43,7 @@ class Dataset(eqx.Module):
 
 
 def _owned(arrays: Batch) -> Batch:
-    """The arrays, checked and on the device; shapes and sizes are checked before any is copied."""
+    """The arrays, checked and on the device; shapes and sizes are checked before any array is copied."""
     named = pytree.named_leaves("data", arrays)
     if not named:
         raise InputError("data is empty: give a pytree of arrays with one leading axis, one row per datum")
@@ -72,7 +72,7 @@ def _check_rows(arrays: dict[str, Any]) -> None:
     for name, array in arrays.items():
         if array.ndim == 0:
             raise InputError(
-                f"{name} is a scalar: data needs a leading axis, one row per datum (make arrays of lists, np.asarray)"
+                f"{name} is a scalar: data needs a leading axis, one row per datum (turn lists into arrays, np.asarray)"
             )
     sizes = {name: array.shape[0] for name, array in arrays.items()}
     if len(set(sizes.values())) > 1:

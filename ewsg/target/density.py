@@ -1,7 +1,7 @@
-"""The log density of a posterior at one position, and its parts at several.
+"""The log density of a posterior at one position, and its prior and data terms at several positions.
 
-The derivative of `log_density` is the force, not taken through the loop over blocks of data: reverse mode through that
-loop would keep the intermediates of every block, and memory would grow with n.
+`log_density` has a custom derivative, the force: reverse mode through its loop over blocks of data would keep the
+intermediates of every block, and memory would grow with n.
 """
 
 import functools
@@ -29,9 +29,9 @@ log_density = jax.custom_jvp(_by_blocks)
 
 
 def _log_density_jvp(primals: tuple[Any, Position], tangents: tuple[Any, Any]) -> tuple[Array, Array]:
-    """Value and derivative from one pass over the data, whose gradient serves any direction.
+    """Value and directional derivative from one pass over the data.
 
-    Derivatives with respect to the target itself (a prior's scale) are taken through the loop over blocks.
+    Derivatives with respect to the target itself (such as a prior's scale) are taken through the loop over blocks.
     """
     target, position = primals
     if not all(_is_zero(leaf) for leaf in jax.tree.leaves(tangents[0], is_leaf=_is_zero)):
@@ -59,7 +59,7 @@ def _is_zero(tangent: Any) -> bool:
 
 
 def _materialised(tangent: Any) -> Any:
-    """A tangent as an array."""
+    """A tangent as an array, zeros where it is symbolic."""
     return np.zeros(tangent.shape, tangent.dtype) if _is_zero(tangent) else tangent
 
 
@@ -67,13 +67,13 @@ def _materialised(tangent: Any) -> Any:
 def densities(
     target: Any, positions: Position, indices: Indices, *, summed: bool = False
 ) -> tuple[Float[Array, " p"], Float[Array, "p b"] | Float[Array, " p"]]:
-    """(log π, ℓ_i of the data at `indices`) at each of p stacked positions, one position after the other.
+    """(log π, ℓ_i for the data at `indices`) at each of p stacked positions, one position after another.
 
     Args:
         target: the posterior.
         positions: a pytree with a leading axis of p.
-        indices: row numbers, of shape (b,); as many data are worked on at once as fit into memory.
-        summed: return Σ_i ℓ_i, in at least float32, in place of the values.
+        indices: row numbers, of shape (b,); evaluated in blocks that fit into memory.
+        summed: return Σ_i ℓ_i, in at least float32, in place of the single values.
     """
 
     def at(position: Position) -> tuple[Array, Array]:

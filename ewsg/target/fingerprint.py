@@ -1,4 +1,4 @@
-"""Fingerprints of targets: is this the one a saved run was drawn from?"""
+"""Fingerprints of targets: is this the target that a saved run was drawn from?"""
 
 import hashlib
 from typing import Any
@@ -17,19 +17,19 @@ _PROBED_DATA = 16
 
 
 def probed_rows(target: Target) -> np.ndarray:
-    """Row numbers of the data whose densities are in a fingerprint."""
+    """Row numbers of the data whose log-likelihoods are part of a fingerprint."""
     return spaced(target.num_data, _PROBED_DATA)
 
 
 def fingerprint(
     target: Target, position: Position, values: tuple[HostOrDevice, HostOrDevice] | None = None
 ) -> dict[str, Any]:
-    """A digest of the data, and values of the densities at `position`, which is kept with it.
+    """A digest of the data, the values of the densities at `position`, and `position` itself.
 
     Args:
         target: the posterior.
-        position: any one, such as the start of the first chain.
-        values: log prior, and log-likelihood of the data at `probed_rows`, if these were computed already.
+        position: any position, such as the start of the first chain.
+        values: the log prior, and the log-likelihoods of the data at `probed_rows`, if already computed.
     """
     if values is None:
         alone = jax.tree.map(lambda leaf: np.asarray(leaf)[None], position)
@@ -47,19 +47,20 @@ def check_same_target(saved: dict[str, Any], target: Target) -> None:
     """Raise InputError if the data or densities differ from those of the saved run."""
     if saved["num_data"] != target.num_data:
         raise InputError(
-            f"the saved run has another target: it had {saved['num_data']} data and this one has {target.num_data}"
+            f"the saved run has a different target: it had {saved['num_data']} data and this one has {target.num_data}"
         )
     if saved["data"] != _digest(target.data.arrays):
-        raise InputError("the saved run has another target: its data differ from these, so its chains cannot go on")
+        raise InputError("the saved run has a different target: its data differ, so its chains cannot continue")
     if any(jax.dtypes.canonicalize_dtype(leaf.dtype) != leaf.dtype for leaf in jax.tree.leaves(saved["position"])):
         raise InputError("the saved run has 64-bit parameters: set jax.config.update('jax_enable_x64', True) first")
     try:
         now = fingerprint(target, jax.tree.map(jnp.asarray, saved["position"]))["values"]
     except Exception as error:
-        raise InputError("the saved run has another target: its parameters do not fit this likelihood") from error
+        raise InputError("the saved run has a different target: its parameters do not fit this likelihood") from error
     if len(now) != len(saved["values"]) or not np.allclose(now, saved["values"], rtol=1e-4, atol=1e-5):
         raise InputError(
-            "the saved run has another target: the data are the same, but log_likelihood or log_prior give other values"
+            "the saved run has a different target: the data are the same, but the values of log_likelihood or "
+            "log_prior are not"
         )
 
 

@@ -1,7 +1,7 @@
 """log p(datum | params) and its batched derivatives.
 
-A user writes the density of one datum; `PerDatum` derives the batched forms by automatic differentiation. A model with
-closed forms (`ewsg.models`) subclasses `AbstractLikelihood` and gives them.
+A user writes the log-likelihood of one datum; `PerDatum` gets the batched forms from it by `vmap` and automatic
+differentiation. A model with closed forms (`ewsg.models`) subclasses `AbstractLikelihood` and provides them.
 """
 
 import abc
@@ -40,11 +40,11 @@ class AbstractLikelihood(eqx.Module):
         return jax.vmap(self, in_axes=(None, 0))(params, batch)
 
     def gradient(self, params: Position, batch: Batch, weights: Float[Array, " b"]) -> Position:
-        """Σ_i w_i ∇ℓ_i, in one backward pass; the weights are at least float32, whatever the parameters are."""
+        """Σ_i w_i ∇ℓ_i, in one backward pass; weights are at least float32, whatever the dtype of the parameters."""
         values, pull_back = jax.vjp(lambda params: self.values(params, batch), params)
         if jnp.finfo(values.dtype).bits >= jnp.finfo(weights.dtype).bits:
             return jax.tree.map(_in_order, pull_back(weights.astype(values.dtype))[0])
-        # weights as large as n would lose digits, or overflow, in a narrow dtype: multiply by the largest afterwards
+        # weights as large as n would lose digits or overflow in a narrow dtype: multiply by the largest afterwards
         largest = jnp.max(jnp.abs(weights))
         relative = weights / jnp.where(largest > 0, largest, 1)
         gradient = pull_back(relative.astype(values.dtype))[0]
@@ -59,7 +59,7 @@ class AbstractLikelihood(eqx.Module):
         return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
 
     def passes(self, points: int) -> int:
-        """The datum gradients, per datum, that `gradients` takes at `points` positions under one `vmap`."""
+        """Datum gradients per datum that `gradients` evaluates at `points` positions under one `vmap`."""
         return points
 
     def datum_bytes(self, params: Position, data: Batch) -> int:
@@ -85,5 +85,5 @@ class PerDatum(AbstractLikelihood):
 
 
 def _in_order(gradient: Array) -> Array:
-    """The gradient of a large matrix, in the order of its memory: that of x @ w is computed transposed."""
+    """The gradient of a large matrix, stored in row-major order: XLA computes that of w in x @ w transposed."""
     return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE_MATRIX_ENTRIES else gradient

@@ -1,4 +1,4 @@
-"""One look at some data: log-likelihood, force and empirical Fisher information, in one pass over them."""
+"""Looks at data: passes over them, each giving log-likelihood, force and empirical Fisher information at one θ."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,14 +22,14 @@ class Look(NamedTuple):
     """Log-likelihood and log prior at θ, with their derivatives, in float64 on the host.
 
     Attributes:
-        theta: θ, in the order of `ravel_pytree`, rounded as the parameters are.
+        theta: θ, in the order of `ravel_pytree`, rounded to the dtype of the parameters.
         value: Σ w_i ℓ_i.
         force: Σ w_i ∇ℓ_i.
         products: Σ w_i ∇ℓ_i ∇ℓ_iᵀ, the empirical Fisher information, not centred.
         prior: log π.
         prior_force: ∇ log π.
         prior_precision: −∇² log π.
-        scores: ‖Rᵀ∇ℓ_i‖ of every datum, where a root R was given.
+        scores: ‖Rᵀ∇ℓ_i‖ of every datum, if a root R was given.
     """
 
     theta: Float[np.ndarray, " d"]
@@ -43,22 +43,22 @@ class Look(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Whether every part is."""
+        """Whether every part other than `scores` is finite."""
         return all(bool(np.all(np.isfinite(part))) for part in self[:-1])
 
     def without_matrices(self) -> "Look":
-        """The same with empty matrices and no scores: what a path of many looks needs to keep."""
+        """The same without matrices and scores, for a path of many looks, which does not need them."""
         return self._replace(products=np.empty((0, 0)), prior_precision=np.empty((0, 0)), scores=None)
 
 
 class Sample:
-    """Data to look at, all of a target's or some of them, with weights; counts the looks.
+    """All or some of a target's data, with weights; counts the looks at them.
 
     Args:
         target: the posterior of all n data.
         example: a position, for its structure and dtypes.
-        indices: the data to look at; None is all of them.
-        weights: w_i of each; None is 1.
+        indices: the data in the sample; None is all of them.
+        weights: w_i of each datum in the sample; None is 1.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class Sample:
         return self.unravel(jnp.asarray(theta, self.dtype))
 
     def look(self, theta: Float[np.ndarray, " d"], root: Float[np.ndarray, "d k"] | None = None) -> Look:
-        """The log density and its derivatives at θ; and the scores ‖Rᵀ∇ℓ_i‖, if there is a root R."""
+        """The log density and its derivatives at θ; and the scores ‖Rᵀ∇ℓ_i‖, if a root R is given."""
         self.looks += 1
-        with np.errstate(over="ignore"):  # infinite then, and the look not finite
+        with np.errstate(over="ignore"):  # an overflow makes the look not finite
             position = self.position(theta)
             usual = np.asarray(self._usual, pytree.wide_dtype(position))
             scale = None if root is None else jnp.asarray(root, usual.dtype)
@@ -122,8 +122,8 @@ def _likelihood(
 ) -> tuple[Array, Array, Array, Array | None]:
     """Σ w_i (ℓ_i − usual), Σ w_i ∇ℓ_i, Σ w_i ∇ℓ_i ∇ℓ_iᵀ, and ‖Rᵀ∇ℓ_i‖ of every datum.
 
-    The constant `usual`, the smallest mean ℓ_i of the looks before, keeps the digits of large sums in float32. The loop
-    over blocks is not `Target.sum_blocks`, which has no place for a number per datum.
+    Subtracting the constant `usual`, the mean ℓ_i of smallest size in earlier looks, keeps the digits of large sums in
+    float32. The loop over blocks is not `Target.sum_blocks`, which returns no number per datum.
     """
     dtype, size = pytree.wide_dtype(position), pytree.size(position)
 
@@ -154,7 +154,7 @@ def _likelihood(
 
 @jax.jit
 def _prior(log_prior: Callable, position: Position) -> tuple[Array, Array, Array]:
-    """Log π, ∇ log π and −∇² log π."""
+    """log π, ∇ log π and −∇² log π."""
     flat, unravel = ravel_pytree(position)
 
     def value(theta: Float[Array, " d"]) -> Array:

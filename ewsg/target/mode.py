@@ -1,4 +1,4 @@
-"""The mode of a posterior, and the curvature there: one search for every part of the package that needs either."""
+"""The mode of a posterior and the curvature there: the one search that every part of the package uses."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -34,23 +34,23 @@ class Mode:
         position: the best point found, θ̂, in the structure and dtypes of `init`.
         log_density: −V(θ̂), up to the posterior's normalising constant.
         gradient_norm: ‖∇V(θ̂)‖, over all data.
-        converged: whether the mode is within 0.1 posterior standard deviations, by the method's own estimate of the
-            curvature (or as near as the rounding error of the log density allows), and is not a saddle. For
+        converged: whether θ̂ is within 0.1 posterior standard deviations of the mode, by the method's own estimate of
+            the curvature (or as near as the rounding error of the log density allows), and is not a saddle. For
             "subsamples": within `tolerance`, by the same estimate.
-        passes: evaluations of the log density and its derivatives, each over all n data. For "subsamples" a fraction:
-            the cost divided by n.
-        cost: the same in datum gradients.
+        passes: the number of evaluations of the log density and its derivatives over all n data. For "subsamples",
+            the cost divided by n, not a whole number.
+        cost: the cost of the search in datum gradients.
         precision: ∇²V(θ̂), or an estimate of it, of shape (d, d), float64, in the order of
-            `jax.flatten_util.ravel_pytree`. Its eigenvalues are as they are, negative ones included. None for "lbfgs".
-        distance: √(∇Vᵀ H⁻¹ ∇V / d), H the precision with eigenvalues bounded from below: the distance to the mode in
-            posterior standard deviations, as a root mean square over all directions that are not flat. None for
-            "lbfgs".
+            `jax.flatten_util.ravel_pytree`. Negative eigenvalues are kept. None for "lbfgs".
+        distance: √(∇Vᵀ H⁻¹ ∇V / d), with H the precision, its eigenvalues replaced by their absolute values, bounded
+            from below: the distance to the mode in posterior standard deviations, as a root mean square over all
+            directions that are not flat. None for "lbfgs".
         force: ∇(−V)(θ̂) over all data, of shape (d,), float64, in the same order.
-        num_negative: the number of directions in which V curves down, beyond rounding errors: not a mode, but a
-            saddle. None for "lbfgs".
+        num_negative: the number of directions in which V curves down beyond rounding errors; if any, θ̂ is a saddle
+            and not a mode. None for "lbfgs".
         num_flat: the number of directions in which V does not curve: eigenvalues of at most 1e-6 of the largest, each
-            parameter in units of its own precision. Under a flat prior, those of collinear columns, or of a column in
-            which there is only one class; `converged` is about the other directions. None for "lbfgs".
+            parameter in units of its own precision. Under a flat prior, collinear columns or a column with only one
+            class make such directions; `converged` is about the others. None for "lbfgs".
     """
 
     position: Position
@@ -67,7 +67,7 @@ class Mode:
 
 
 class _Found(NamedTuple):
-    """Where a method ended: V and −∇V there, ∇Vᵀ H⁻¹ ∇V, and H where it is known."""
+    """The end of a search: V and −∇V at `position`, ∇Vᵀ H⁻¹ ∇V, and H if the method knows it."""
 
     position: Position
     value: Scalar
@@ -89,30 +89,32 @@ def find_mode(
 ) -> Mode:
     r"""The mode of a posterior: θ̂ = argmax_θ −V(θ) = argmax_θ log π(θ) + Σ_i ℓ_i(θ).
 
-    Deterministic, over all data, from one starting point: a mode that is not the only one may be a local one. A search
-    that stops early returns the best point it has, with `converged` False. A start where ∇V = 0 already, such as a
-    network whose weights are all 0, is returned as it is by "lbfgs"; "newton" looks at the curvature, and says so.
+    The search is deterministic (for "subsamples", given `seed`) and starts from one point, so it may end at a local
+    mode. A search that stops early returns the best point it found, with `converged` False. A start where ∇V = 0, such
+    as a network whose weights are all 0, is returned as it is by "lbfgs"; "newton" also looks at the curvature and
+    reports a saddle.
 
     - method="lbfgs": limited-memory BFGS with a line search (optax). A pass costs n datum gradients.
     - method="newton": Newton's method with the Hessian H of V, its eigenvalues bounded from below, the step halved
-      where it overshoots. For up to some hundreds of parameters d, and for posteriors of very different scales. A pass
-      costs n (d + 1) datum gradients: H is d derivatives of the gradient.
-    - method="subsamples": quasi-Newton on growing subsamples, then all data and a surrogate in turn. A pass gives the
-      gradient and, if n ≥ 100 d, the empirical Fisher information F = Σ g_i g_iᵀ − (Σ g_i)(Σ g_i)ᵀ/n − ∇² log π for H;
-      the surrogate, a sample of the data with the gradient corrected, gives the next point. A few passes in all for
-      large n, subsamples included. With n < 100 d all data are used from the start, and H is the Hessian over up to
-      max(2000, 20 d) data, which costs 2 d datum gradients for each. For up to some hundreds of parameters.
+      where it overshoots. For up to a few hundred parameters, and for posteriors with very different scales. A pass is
+      counted as n (d + 1) datum gradients: one gradient and d products with H.
+    - method="subsamples": quasi-Newton on growing subsamples, then alternately a pass over all data and a search on a
+      surrogate. A pass gives the gradient and, if n ≥ 100 d, the empirical Fisher information
+      F = Σ g_i g_iᵀ − (Σ g_i)(Σ g_i)ᵀ/n − ∇² log π in place of H; the surrogate, a sample of the data with a corrected
+      gradient, gives the next point. For large n this takes a few passes in all, subsamples included. If n < 100 d all
+      data are used from the start, and H is the Hessian over up to max(2000, 20 d) data, which costs 2 d datum
+      gradients for each of them. For up to a few hundred parameters.
 
     Args:
         target: the posterior.
         init: where the search starts, a pytree of floating-point arrays.
         method: "lbfgs", "newton" or "subsamples".
-        max_passes: no iteration begins once so many passes over the data have been made.
-        tolerance: where the search ends: for "lbfgs" (1e-4), ‖∇V‖ ≤ tolerance · ‖∇V(init)‖ (it goes on, from where it
-            is, as long as the mode is farther than 0.1 posterior standard deviations); for "newton" (1e-4),
-            ∇Vᵀ H⁻¹ ∇V ≤ tolerance, the squared distance to the mode in posterior standard deviations; for "subsamples"
-            (0.2), √(∇Vᵀ F⁻¹ ∇V / d) ≤ tolerance, that distance per direction.
-        seed: which data the subsamples have; the other methods draw nothing.
+        max_passes: no iteration begins after this many passes over the data.
+        tolerance: when the search ends. For "lbfgs" (default 1e-4), ‖∇V‖ ≤ tolerance · ‖∇V(init)‖; it then restarts
+            from there while the mode is more than 0.1 posterior standard deviations away. For "newton" (1e-4),
+            ∇Vᵀ H⁻¹ ∇V ≤ tolerance, the squared distance to the mode in posterior standard deviations. For "subsamples"
+            (0.2), √(∇Vᵀ H⁻¹ ∇V / d) ≤ tolerance, the root mean square of that distance over directions.
+        seed: of the subsamples; the other methods draw nothing at random.
 
     Returns:
         The mode, its log density, and the cost of finding it (`Mode`).
@@ -192,13 +194,13 @@ def _from_all_data(target: Target, init: Position, method: str, max_passes: int,
 
 
 def _is_near(found: _Found) -> bool:
-    """Whether another step would gain less than a tenth of a standard deviation, or than rounding errors."""
+    """Whether another step would be shorter than 0.1 standard deviations, or gain less than rounding errors."""
     rounding = float(jnp.finfo(pytree.wide_dtype(found.position)).eps) * abs(float(found.value))
     return abs(float(found.decrement)) <= max(_NEAR_SQUARED_SD, rounding)
 
 
 def _lbfgs_searches(target: Target, start: Position, max_passes: int, tolerance: Scalar) -> _Found:
-    """L-BFGS, and again from where it ended: from a far start, its tolerance is reached long before the mode is."""
+    """L-BFGS, restarted from where it ended: from a distant start, its tolerance is met far from the mode."""
     found = _lbfgs(target, start, max_passes, tolerance)
     passes = int(found.passes)
     while not _is_near(found) and passes < max_passes:
@@ -211,7 +213,7 @@ def _lbfgs_searches(target: Target, start: Position, max_passes: int, tolerance:
 
 
 class _Search(NamedTuple):
-    """State of L-BFGS: the best point so far, V and ∇V there, and the number of evaluations."""
+    """State of L-BFGS: the best point so far, V and ∇V there, evaluations made, and iterations without a gain."""
 
     position: Position
     value: Scalar
@@ -223,7 +225,7 @@ class _Search(NamedTuple):
 
 @jax.jit
 def _lbfgs(target: Target, start: Position, max_passes: Int[Array, ""] | int, tolerance: Scalar) -> _Found:
-    """L-BFGS on V from `start`, until ∇V is small, only rounding errors are left to gain, or max_passes."""
+    """L-BFGS on V from `start` until ∇V is small, only rounding errors are left to gain, or max_passes is reached."""
     import optax
 
     @jax.custom_vjp
@@ -271,5 +273,5 @@ def _norm(tree: Position) -> Scalar:
 
 
 def _last_part(chain_state: Any) -> Any:
-    """The state of the line search, which ends the chain of transformations."""
+    """The state of the line search, the last of optax's chained transformations."""
     return chain_state[-1]

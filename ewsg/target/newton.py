@@ -12,9 +12,9 @@ from .._core.types import Position
 from .curvature import curvature
 from .target import Target
 
-_SMALLEST_EIGENVALUE = 1e-6
-_VALUE_NOISE = 1e-6
-_SMALLEST_NEWTON_STEP = 1e-6
+_SMALLEST_EIGENVALUE_RATIO = 1e-6
+_VALUE_NOISE_RATIO = 1e-6
+_SMALLEST_STEP_SCALE = 1e-6
 
 
 class Expansion(NamedTuple):
@@ -26,7 +26,7 @@ class Expansion(NamedTuple):
 
 
 class End(NamedTuple):
-    """Where Newton's method ended: V, −∇V and ∇²V there, ∇Vᵀ H⁻¹ ∇V, and whether V curves down somewhere."""
+    """The end of Newton's method: V, −∇V and ∇²V there, ∇Vᵀ H⁻¹ ∇V, and whether V curves down in some direction."""
 
     position: Position
     expansion: Expansion
@@ -36,15 +36,15 @@ class End(NamedTuple):
 
 
 def newton(target: Target, start: Position, max_passes: int, tolerance: float) -> End:
-    """Newton's method on V from `start`; the linear algebra is done in double precision on the host."""
+    """Newton's method on V from `start`, its linear algebra in double precision on the host."""
     flat, unravel = ravel_pytree(start)
     scale, here, passes = 1.0, _expand(target, start), 1
     step, decrement, saddle = _newton_step(here)
-    while decrement > tolerance and passes < max_passes and scale > _SMALLEST_NEWTON_STEP:
+    while decrement > tolerance and passes < max_passes and scale > _SMALLEST_STEP_SCALE:
         candidate = flat + jnp.asarray(scale * step, flat.dtype)
         there = _expand(target, unravel(candidate))
         passes += 1
-        if there.value <= here.value + _VALUE_NOISE * abs(here.value) and _is_finite(there):
+        if there.value <= here.value + _VALUE_NOISE_RATIO * abs(here.value) and _is_finite(there):
             flat, here, scale = candidate, there, 1.0
             step, decrement, saddle = _newton_step(here)
         else:
@@ -53,11 +53,11 @@ def newton(target: Target, start: Position, max_passes: int, tolerance: float) -
 
 
 def _newton_step(at: Expansion) -> tuple[np.ndarray, float, bool]:
-    """H⁻¹ ∇(−V) with eigenvalues of H bounded from below; its product with ∇(−V); whether V curves down somewhere."""
+    """H⁻¹ ∇(−V), eigenvalues of H bounded from below; its product with ∇(−V); whether V curves down in a direction."""
     if not _is_finite(at):
         return at.force, float("nan"), False
     eigenvalues, vectors = np.linalg.eigh(at.hessian)
-    floor = _SMALLEST_EIGENVALUE * (np.max(np.abs(eigenvalues)) or 1.0)
+    floor = _SMALLEST_EIGENVALUE_RATIO * (np.max(np.abs(eigenvalues)) or 1.0)
     step = vectors @ ((at.force @ vectors) / np.maximum(eigenvalues, floor))
     return step, float(at.force @ step), bool(eigenvalues[0] < -floor)
 

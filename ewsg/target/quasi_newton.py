@@ -1,4 +1,4 @@
-"""Quasi-Newton descent in the metric of the empirical Fisher information, which every look gives as well."""
+"""Quasi-Newton descent in the metric of the empirical Fisher information, which comes with every look."""
 
 import dataclasses
 import itertools
@@ -9,14 +9,14 @@ from jaxtyping import Float
 from .curvature import Spectrum
 from .looks import Look, Sample
 
-_PAIRS = 20
-_DECREASE = 1e-4
-_SMALLEST_STEP = 1e-4
-_SHRINK = 0.1, 0.5
-_STEEP, _LONGER = 0.9, 10.0
+_MOST_PAIRS = 20
+_LEAST_SHARE_OF_DECREASE = 1e-4
+_SMALLEST_STEP_SCALE = 1e-4
+_SHRINK_FACTORS = 0.1, 0.5
+_STEEP_RATIO, _LONGER_FACTOR = 0.9, 10.0
 _IDLE_STEPS = 2
-_IDLE_GAIN = 0.2
-_NEGLIGIBLE_GAIN = 0.02
+_IDLE_GAIN_RATIO = 0.2
+_NEGLIGIBLE_GAIN_NATS = 0.02
 _LEAST_COSINE = 1e-10
 
 
@@ -26,8 +26,8 @@ class Objective:
 
     Attributes:
         sample: the data, with their weights.
-        slope: what the sample's gradient lacks of that of all data.
-        metric: the precision matrix to start from, in place of Σ w_i ∇ℓ_i ∇ℓ_iᵀ − ∇² log π.
+        slope: the gradient of V over all data minus that over the sample, where the sample stands in for all data.
+        metric: a fixed metric (a precision matrix) in place of Σ w_i ∇ℓ_i ∇ℓ_iᵀ − ∇² log π.
         diagonal: whether only the diagonal of the metric is used.
     """
 
@@ -45,26 +45,26 @@ class Objective:
         return self.slope - at.force - at.prior_force
 
     def spectrum(self, at: Look) -> Spectrum:
-        """The metric."""
+        """The spectrum of the metric at a look."""
         metric = at.products + at.prior_precision if self.metric is None else self.metric
         return Spectrum(np.diag(np.diag(metric)) if self.diagonal else metric)
 
 
 def descend(objective: Objective, path: list[Look], most: int, near: float) -> list[Look]:
-    """Points of falling V from the last of `path` on: θ ← θ − H⁻¹∇V, the step shortened where it overshoots.
+    """θ ← θ − H⁻¹∇V from the last point of `path`, each step shortened until V falls.
 
-    H is L-BFGS over the steps of the path, from the metric at its last point. Ends where √(∇Vᵀ M⁻¹ ∇V / d) ≤ near
-    with M the metric, where two steps in a row gain nothing, or after `most` looks. Where no step of any length lowers
-    V, the search goes on with the diagonal of the metric.
+    H⁻¹ is the L-BFGS approximation from the steps of the path and the metric M at its last point. The descent ends
+    when √(∇Vᵀ M⁻¹ ∇V / d) ≤ near, when two steps in a row gain almost nothing, or after `most` looks. If no step of
+    any length lowers V, it continues with the diagonal of the metric.
 
     Args:
         objective: the potential V.
-        path: points already seen, the last of which is the start; all finite.
-        most: the number of looks.
-        near: distance to the mode, in standard deviations.
+        path: looks already taken, the last of which is the start; all finite.
+        most: the largest number of looks.
+        near: the distance to the mode at which to stop, in standard deviations, rms over directions.
 
     Returns:
-        The path, continued; only the last look has its matrices.
+        The recent part of the path, continued; only the last look has its matrices.
 
     References:
         J. Nocedal and S. Wright, Numerical Optimization, 2nd edition (2006), algorithms 3.1 and 7.4.
@@ -76,29 +76,29 @@ def descend(objective: Objective, path: list[Look], most: int, near: float) -> l
     while length > near * np.sqrt(size) and spare > 0 and idle < _IDLE_STEPS:
         found, used = _step(objective, path, spectrum, spare)
         spare -= used
-        if found is None and not objective.diagonal:  # far away one datum may outweigh all others in the metric
+        if found is None and not objective.diagonal:  # far from the mode, one datum may dominate the metric
             objective, path = dataclasses.replace(objective, diagonal=True), path[-1:]
             spectrum = objective.spectrum(path[-1])
             continue
         if found is None:
             break
         gain = objective.value(path[-1]) - objective.value(found)
-        path = [*path[-_PAIRS:-1], path[-1].without_matrices(), found]
+        path = [*path[-_MOST_PAIRS:-1], path[-1].without_matrices(), found]
         spectrum = objective.spectrum(found)
         length = spectrum.length(objective.gradient(found))
-        idle = 0 if gain > _IDLE_GAIN * size * near**2 else idle + 1
+        idle = 0 if gain > _IDLE_GAIN_RATIO * size * near**2 else idle + 1
     return path
 
 
 def _step(objective: Objective, path: list[Look], spectrum: Spectrum, most: int) -> tuple[Look | None, int]:
-    """The next point, None if no step of at most so many looks lowers V; and the number of looks.
+    """The next point, or None if `most` looks find none that lowers V; and the number of looks taken.
 
-    A point that is not lower tells the curvature all the same: it joins the path, before the present point, and the
-    step is computed again; from the second such point on it is shortened as well.
+    A point that is not lower still carries information on the curvature: it joins the path just before the present
+    point, and the step is computed again; from the second such point on the step is also shortened.
     """
     here, scale, used = path[-1], 1.0, 0
     gradient = objective.gradient(here)
-    while used < most and scale > _SMALLEST_STEP:
+    while used < most and scale > _SMALLEST_STEP_SCALE:
         step = -_inverse(objective, path, spectrum, gradient)
         if not (np.all(np.isfinite(step)) and gradient @ step < 0):
             step = -spectrum.solve(gradient)
@@ -118,14 +118,14 @@ def _step(objective: Objective, path: list[Look], spectrum: Spectrum, most: int)
 def _farther(
     objective: Objective, here: Look, there: Look, step: Float[np.ndarray, " d"], most: int, used: int
 ) -> tuple[Look, int]:
-    """The same step ten times as long, again and again, as long as V falls by it as steeply as at its start.
+    """Lengthen the step tenfold, repeatedly, while V still falls along it almost as steeply as at its start.
 
-    Far from the mode the Fisher information may be larger than the curvature by orders of magnitude: in a regression
-    by the squared residuals. A step may even vanish in the rounding of the parameters.
+    Far from the mode the empirical Fisher information may exceed the curvature by orders of magnitude (in a linear
+    regression by the squared residuals), and a step may be so short that rounding the parameters removes it.
     """
     slope = float(objective.gradient(here) @ step)
-    while used < most and float(objective.gradient(there) @ step) < _STEEP * slope:
-        step, slope = _LONGER * step, _LONGER * slope
+    while used < most and float(objective.gradient(there) @ step) < _STEEP_RATIO * slope:
+        step, slope = _LONGER_FACTOR * step, _LONGER_FACTOR * slope
         beyond = objective.sample.look(here.theta + step)
         used += 1
         if not beyond.is_finite or objective.value(beyond) > objective.value(there):
@@ -135,17 +135,17 @@ def _farther(
 
 
 def is_lower(objective: Objective, here: Look, there: Look, spectrum: Spectrum, expected: float = 0.0) -> bool:
-    """Whether V falls by a part of what was expected; or hardly rises (by rounding), and its gradient is smaller."""
+    """Whether V falls by a share of the expected change, or rises by no more than rounding with a smaller gradient."""
     change = objective.value(there) - objective.value(here)
-    if change <= _DECREASE * expected and change < 0:
+    if change <= _LEAST_SHARE_OF_DECREASE * expected and change < 0:
         return True
     before, after = (spectrum.length(objective.gradient(at)) for at in (here, there))
-    return change <= _NEGLIGIBLE_GAIN and after < before
+    return change <= _NEGLIGIBLE_GAIN_NATS and after < before
 
 
 def _shortened(change: float, expected: float) -> float:
-    """The minimum of the parabola through V at both ends of a step and its slope at the first, within bounds."""
-    least, largest = _SHRINK
+    """The factor, within bounds, to the minimum of the parabola with V at both ends of a step and its initial slope."""
+    least, largest = _SHRINK_FACTORS
     if not np.isfinite(change) or change <= expected:
         return least
     return float(np.clip(-expected / (2 * (change - expected)), least, largest))
@@ -154,8 +154,8 @@ def _shortened(change: float, expected: float) -> float:
 def _inverse(
     objective: Objective, path: list[Look], spectrum: Spectrum, gradient: Float[np.ndarray, " d"]
 ) -> Float[np.ndarray, " d"]:
-    """H⁻¹ g by the two loops of L-BFGS over the steps of the path, from the metric of the spectrum."""
-    recent = itertools.pairwise(path[-_PAIRS - 1 :])
+    """H⁻¹ g by the two-loop recursion of L-BFGS over the steps of the path, starting from the metric."""
+    recent = itertools.pairwise(path[-_MOST_PAIRS - 1 :])
     steps = [(b.theta - a.theta, objective.gradient(b) - objective.gradient(a)) for a, b in recent]
     pairs = [(s, y) for s, y in steps if s @ y > _LEAST_COSINE * np.linalg.norm(s) * np.linalg.norm(y)]
     rest, parts = gradient, []

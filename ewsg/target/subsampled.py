@@ -1,4 +1,4 @@
-"""The mode of a posterior in a few passes over the data: subsamples first, then all data and a surrogate in turn."""
+"""The mode of a posterior in a few passes over the data: first subsamples, then all data and a surrogate in turn."""
 
 import dataclasses
 import itertools
@@ -15,20 +15,20 @@ from .quasi_newton import Objective, descend, is_lower
 from .surrogate import Surrogate
 from .target import Target
 
-_TALL = 100
-_FIRST_SIZE, _FIRST_PER_PARAMETER, _GROWTH = 1000, 20, 8
+_TALL_DATA_PER_PARAMETER = 100
+_FIRST_DATA, _FIRST_DATA_PER_PARAMETER, _GROWTH_FACTOR = 1000, 20, 8
 _FIRST_LOOKS, _LATER_LOOKS, _LAST_LOOKS = 100, 10, 2
-_LEVEL_NEAR = 0.3
+_SUBSAMPLE_NEAR_SD = 0.3
 _IDLE_ROUNDS = 4
-_PROGRESS = 0.9
+_PROGRESS_RATIO = 0.9
 _FEWEST_LOOKS = 2
-_HESSIAN_SIZE, _HESSIANS = 2000, 4
-_LANCZOS_SIZE, _LANCZOS_PER_PARAMETER, _LANCZOS_STEPS = 500, 10, 6
-_NEGATIVE = 0.1
+_HESSIAN_DATA, _MOST_HESSIANS = 2000, 4
+_LANCZOS_DATA, _LANCZOS_DATA_PER_PARAMETER, _LANCZOS_STEPS = 500, 10, 6
+_NEGATIVE_EIGENVALUE = 0.1
 
 
 class Found(NamedTuple):
-    """Where the search ended: the last look at all data there, the precision matrix, and the cost of it all."""
+    """The end of the search: the last look at all data, the precision matrix there, and the total cost."""
 
     position: Position
     look: Look
@@ -43,13 +43,13 @@ class Found(NamedTuple):
 def search(target: Target, start: Position, max_passes: int, tolerance: float, seed: int) -> Found:
     """The mode, from `start`; see `find_mode`."""
     account = Account(target, start, max_passes, tolerance, np.random.default_rng(seed))
-    if target.num_data >= _TALL * account.dimension:
+    if target.num_data >= _TALL_DATA_PER_PARAMETER * account.dimension:
         return _of_tall_data(account)
     return _of_few_data(account)
 
 
 def _found(account: Account, look: Look, precision: np.ndarray, spectrum: Spectrum, extra_cost: int = 0) -> Found:
-    """The result, and whether it is one: near, no negative eigenvalue, and not flat in every direction."""
+    """The result; it has converged if it is near, with no negative eigenvalue, and not flat in every direction."""
     distance = spectrum.distance(look.force + look.prior_force)
     near = distance <= account.tolerance
     position = account.everything.position(look.theta)
@@ -67,7 +67,7 @@ def _found(account: Account, look: Look, precision: np.ndarray, spectrum: Spectr
 
 
 def _of_tall_data(account: Account) -> Found:
-    """Subsamples, then rounds: a pass over all data, and the mode of a surrogate from a sample of them."""
+    """Subsamples, then rounds, each a pass over all data and a search for the mode of a surrogate."""
     theta, root = _from_subsamples(account)
     everything = Objective(account.everything)
     here = account.everything.look(theta, root)
@@ -81,7 +81,7 @@ def _of_tall_data(account: Account) -> Found:
         precision = _fisher(here, account.num_data)
         spectrum = Spectrum(precision)
         found = _found(account, here, precision, spectrum)
-        idle = 0 if found.distance < _PROGRESS * best else idle + 1
+        idle = 0 if found.distance < _PROGRESS_RATIO * best else idle + 1
         best = min(best, found.distance)
         if found.converged or idle == _IDLE_ROUNDS or account.passes_left == 0:
             return _with_saddles(account, found)
@@ -102,13 +102,13 @@ def _of_tall_data(account: Account) -> Found:
 
 
 def _with_saddles(account: Account, found: Found) -> Found:
-    """The same, with the number of negative eigenvalues of the Hessian: the Fisher information has none.
+    """The same, with the number of negative eigenvalues of the Hessian, which the Fisher information cannot show.
 
-    Those of Rᵀ∇²V R, with R Rᵀ the inverse of the precision in all directions that are not flat, by a few steps of
-    Lanczos' method over a subsample: at least as many as it finds are there.
+    They are those of Rᵀ∇²V R, with R Rᵀ the inverse of the precision in all directions that are not flat. A few steps
+    of Lanczos' method on a subsample find them, or some of them.
     """
     root, dimension = Spectrum(found.precision).root, account.dimension
-    size = min(account.num_data, max(_LANCZOS_SIZE, _LANCZOS_PER_PARAMETER * dimension))
+    size = min(account.num_data, max(_LANCZOS_DATA, _LANCZOS_DATA_PER_PARAMETER * dimension))
     indices = np.sort(account.random.choice(account.num_data, size, replace=False))
     sample = Sample(account.target, account.start, indices)
     scale, prior, cost = account.num_data / size, found.look.prior_precision, 0
@@ -121,7 +121,7 @@ def _with_saddles(account: Account, found: Found) -> Found:
         return root.T @ (scale * (along - prior @ direction) + prior @ direction)
 
     start = account.random.normal(size=root.shape[1])
-    negative = int(np.sum(lanczos(product, start, min(start.size, _LANCZOS_STEPS)) < -_NEGATIVE))
+    negative = int(np.sum(lanczos(product, start, min(start.size, _LANCZOS_STEPS)) < -_NEGATIVE_EIGENVALUE))
     return found._replace(
         num_negative=max(found.num_negative, negative),
         converged=found.converged and not negative,
@@ -130,38 +130,38 @@ def _with_saddles(account: Account, found: Found) -> Found:
 
 
 def _fisher(look: Look, num_data: int) -> Float[np.ndarray, "d d"]:
-    """Σ g gᵀ − (Σg)(Σg)ᵀ/n − ∇² log π, with g the gradients of the log-likelihoods of n data."""
+    """Σ g_i g_iᵀ − (Σ g_i)(Σ g_i)ᵀ/n − ∇² log π, with g_i = ∇ℓ_i for n data."""
     return look.products - np.outer(look.force, look.force) / num_data + look.prior_precision
 
 
 def _from_subsamples(account: Account) -> tuple[np.ndarray, np.ndarray | None]:
-    """Where quasi-Newton on growing uniform subsamples ends, and a root of the inverse Fisher information there.
+    """The point where quasi-Newton on growing uniform subsamples ends, and a root of the inverse Fisher information.
 
-    The log-likelihood of a subsample is not scaled up to n: with few data the prior is to keep the mode from running
-    away. None in place of the root, if the data are too few for a subsample.
+    The log-likelihood of a subsample is not scaled up to n, so that with few data the prior keeps the mode from running
+    away. The root is None if there are too few data for a subsample.
     """
     theta, root, num_data = account.init, None, account.num_data
-    size = max(_FIRST_SIZE, _FIRST_PER_PARAMETER * account.dimension)
-    while size <= num_data // _GROWTH:
+    size = max(_FIRST_DATA, _FIRST_DATA_PER_PARAMETER * account.dimension)
+    while size <= num_data // _GROWTH_FACTOR:
         sample = account.sample(np.sort(account.random.choice(num_data, size, replace=False)))
-        most = _LAST_LOOKS if size > num_data // _GROWTH**2 else _LATER_LOOKS
+        most = _LAST_LOOKS if size > num_data // _GROWTH_FACTOR**2 else _LATER_LOOKS
         most = _FIRST_LOOKS if root is None else most
         starts = (sample.look(at) for at in (theta, account.init) if account.looks_left(size))
         first = next((look for look in starts if look.is_finite), None)
         if first is None:
             break
         objective = Objective(sample)
-        if objective.spectrum(first).num_flat:  # far away, where few data outweigh all others
+        if objective.spectrum(first).num_flat:  # far from the mode, a few data may dominate the metric
             start = dataclasses.replace(objective, diagonal=True)
-            first = descend(start, [first], min(most, account.looks_left(size)), _LEVEL_NEAR)[-1]
-        last = descend(objective, [first], min(most, account.looks_left(size)), _LEVEL_NEAR)[-1]
+            first = descend(start, [first], min(most, account.looks_left(size)), _SUBSAMPLE_NEAR_SD)[-1]
+        last = descend(objective, [first], min(most, account.looks_left(size)), _SUBSAMPLE_NEAR_SD)[-1]
         theta, root = last.theta, objective.spectrum(last).root
-        size *= _GROWTH
+        size *= _GROWTH_FACTOR
     return theta, root
 
 
 def _of_few_data(account: Account) -> Found:
-    """Quasi-Newton over all data, in the metric of the Fisher information and then of the Hessian where that ended."""
+    """Quasi-Newton over all data in the metric of the Fisher information, then in that of the Hessian at its end."""
     path, dimension, extra = [account.everything.look(account.init)], account.dimension, 0
     if not path[-1].is_finite:
         return _found(account, path[-1], np.eye(dimension), Spectrum(np.eye(dimension)))
@@ -176,16 +176,16 @@ def _of_few_data(account: Account) -> Found:
         if found.converged and account.passes_left:
             rises = _rises_beyond(objective, found)
             return found._replace(converged=rises, cost=account.cost + extra)
-        if found.converged or stuck or hessians == _HESSIANS or account.passes_left == 0:
+        if found.converged or stuck or hessians == _MOST_HESSIANS or account.passes_left == 0:
             return found
         objective = dataclasses.replace(objective, metric=precision)
     raise AssertionError
 
 
 def _rises_beyond(objective: Objective, found: Found) -> bool:
-    """Whether V rises one standard deviation beyond the mode, in the direction of the last step to it.
+    """Whether V rises one standard deviation beyond the point found, in the direction of the next step.
 
-    Under a flat prior, and classes that can be separated, V falls for ever while its decrement goes to 0.
+    If the classes can be separated and the prior is flat, V falls forever while ∇Vᵀ H⁻¹ ∇V goes to 0.
     """
     spectrum, force = Spectrum(found.precision), found.look.force + found.look.prior_force
     length = spectrum.length(force)
@@ -196,9 +196,9 @@ def _rises_beyond(objective: Objective, found: Found) -> bool:
 
 
 def _hessian(account: Account, at: Look) -> tuple[np.ndarray, int]:
-    """∇²V from up to max(2000, 20 d) data, scaled to all of them; and its cost, 2 d gradients per datum."""
+    """∇²V from up to max(2000, 20 d) data, scaled to all n; and its cost, 2 d datum gradients for each of them."""
     n, d = account.num_data, account.dimension
-    size = min(n, max(_HESSIAN_SIZE, _FIRST_PER_PARAMETER * d))
+    size = min(n, max(_HESSIAN_DATA, _FIRST_DATA_PER_PARAMETER * d))
     some = None if size == n else np.sort(account.random.choice(n, size, replace=False))
     sample = Sample(account.target, account.start, some)
     of_sample = np.asarray(curvature(sample.target, sample.position(at.theta)), np.float64)

@@ -42,7 +42,7 @@ class Target(eqx.Module):
             `AbstractLikelihood`.
         log_prior: function of params that returns a scalar; None is the flat prior.
         data: pytree of arrays with one leading axis, one row per datum.
-        init: where to start when `ewsg.sample` is not told: a pytree like the parameters. The models of `ewsg.models`
+        init: the default starting point of `ewsg.sample`, a pytree like the parameters. The models of `ewsg.models`
             have one.
 
     Example:
@@ -76,12 +76,13 @@ class Target(eqx.Module):
     ) -> "Target":
         """The posterior of a network's parameters: ℓ(θ, (x, y)) = −loss(module_θ(x), y).
 
-        Positions are flat dicts, `ewsg.modules.parameters(module)`; `ewsg.modules.restore` puts a draw back. Batch
-        statistics and dropout raise InputError: with them the posterior is not a sum over data.
+        Positions are flat dicts, `ewsg.modules.parameters(module)`; `ewsg.modules.restore` puts a draw back into the
+        module. Batch statistics and dropout raise InputError: with them the log posterior is not a sum over data.
 
         Args:
             module: an Equinox module, called with one input; or a Flax NNX module, called with a batch of one.
-            loss: function of (output, target) of ONE datum, minus its log-likelihood: `ewsg.modules.cross_entropy`.
+            loss: function of (output, target) of ONE datum that returns minus its log-likelihood, such as
+                `ewsg.modules.cross_entropy`.
             data: inputs and targets, each a pytree with one row per datum.
             log_prior: function of the parameters; None is N(0, I) over all of them.
         """
@@ -111,7 +112,7 @@ class Target(eqx.Module):
         return self.likelihood.log_concave and (prior is flat or getattr(prior, "log_concave", False))
 
     def draw(self, key: Key, count: int, replace: bool) -> Indices:
-        """The row numbers of a minibatch: uniform, independent or distinct, unless the data have a law of their own."""
+        """Row numbers of a minibatch, independent or distinct: uniform, unless the data are weighted (`Leverage`)."""
         return self.data.draw(key, count, replace)
 
     def take(self, indices: Indices) -> Batch:
@@ -125,7 +126,7 @@ class Target(eqx.Module):
         return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
 
     def in_coordinates(self, coordinates: AbstractCoordinates) -> "Target":
-        """The posterior of z with θ = c + L z: the same data, and one vector z in place of the parameters."""
+        """The posterior of z, where θ = c + L z: the same data, with one vector z in place of the parameters."""
         likelihood = CoordinateLikelihood(self.likelihood, coordinates)
         prior = CoordinatePrior(self.log_prior, coordinates)
         return eqx.tree_at(
@@ -137,7 +138,7 @@ class Target(eqx.Module):
 
     @property
     def is_centred(self) -> bool:
-        """Whether the parameters are coordinates whose origin is where the posterior is."""
+        """Whether the parameters are coordinates z (`in_coordinates`), whose origin is near the posterior's centre."""
         return isinstance(self.likelihood, CoordinateLikelihood)
 
     def force(self, position: Position, indices: Indices) -> Position:
@@ -174,7 +175,7 @@ class Target(eqx.Module):
     def log_density(self, position: Position) -> Float[Array, ""]:
         """−V(θ), up to the posterior's normalising constant, in at least float32.
 
-        Its gradient is `full_force`: memory does not grow with n there either.
+        Its gradient is `full_force`, whose memory does not grow with n either.
         """
         return log_density(self, position)
 
@@ -209,7 +210,7 @@ class Target(eqx.Module):
         return self.likelihood.datum_bytes(position, self.data.arrays)
 
     def check(self, position: Position) -> None:
-        """Raise InputError if the parameters or densities cannot be sampled, before anything is compiled."""
+        """Raise InputError, before anything is compiled, if these parameters or densities cannot be sampled."""
         check_parameters(position)
         datum = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data.arrays)
         _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
@@ -239,7 +240,7 @@ def check_parameters(position: Position) -> None:
     for name, leaf in named.items():
         if callable(leaf):
             raise InputError(
-                f"{name} is a function: give arrays only, of a module ewsg.modules.parameters(module) or "
+                f"{name} is a function: give arrays only; those of a module are ewsg.modules.parameters(module) or "
                 "eqx.filter(module, eqx.is_inexact_array)"
             )
         if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
@@ -252,8 +253,8 @@ def check_parameters(position: Position) -> None:
 
 
 def _shapes(error: Exception, position: Position) -> str:
-    """What the parameters are, for whoever gave them an axis of chains, or an array in place of a dict."""
-    if isinstance(error, jax.errors.JAXTypeError):  # it cannot be compiled, whatever the shapes
+    """A note with the shapes of the parameters, in case they have an axis of chains or a wrong structure."""
+    if isinstance(error, jax.errors.JAXTypeError):  # the function cannot be traced, whatever the shapes
         return ""
     named = pytree.named_leaves("params", position)
     listed = ", ".join(f"{name} {leaf.shape}" for name, leaf in list(named.items())[:_LISTED_LEAVES])

@@ -1,4 +1,4 @@
-"""The same posterior, with data that are drawn by a law of their own and weighted to make up for it."""
+"""The same posterior, with data drawn with unequal probabilities p_i and weighted by 1/(n p_i) to correct for it."""
 
 import equinox as eqx
 import jax
@@ -46,7 +46,7 @@ class WeightedLikelihood(AbstractLikelihood):
 
 
 class WeightedData(eqx.Module):
-    """Pairs (w_i, datum_i), drawn by a table."""
+    """Pairs (w_i, datum_i), drawn with the probabilities of an alias table."""
 
     data: Dataset
     table: AliasTable
@@ -72,17 +72,17 @@ class WeightedData(eqx.Module):
     def draw(self, key: Key, count: int, replace: bool) -> Indices:
         """`count` independent row numbers, i with probability p_i."""
         if not replace:
-            raise InputError("data with probabilities of their own are drawn with replacement: set replace=True")
+            raise InputError("data with unequal probabilities can only be drawn with replacement: set replace=True")
         return self.table.draw(key, count)
 
 
 def weighted(target: Target, table: AliasTable) -> Target:
-    r"""A target whose minibatches are drawn with the probabilities p_i of a table, each datum over n p_i.
+    r"""A target whose minibatches are drawn with the probabilities p_i of a table, each datum divided by n p_i.
 
     ℓ_i(θ) → ℓ_i(θ)/(n p_i),   so that E[n ∇ℓ_i/(n p_i)] = Σ_i p_i ∇ℓ_i/p_i = Σ_i ∇ℓ_i.
 
     Forces of minibatches are unbiased for the posterior of `target`. Sums over all data (`full_force`, `log_density`)
-    are not those of the posterior, and nobody may ask for them.
+    are not those of the posterior: do not call them.
     """
     parts = WeightedLikelihood(target.likelihood), WeightedData(target.data, table)
     return eqx.tree_at(lambda t: (t.likelihood, t.data), target, parts)

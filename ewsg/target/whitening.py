@@ -1,4 +1,4 @@
-"""Linear coordinates in which a posterior is nearly isotropic, so that NUTS needs short trajectories."""
+"""Linear coordinates in which a posterior is nearly isotropic, so that short trajectories suffice for NUTS."""
 
 from collections.abc import Callable
 
@@ -13,12 +13,12 @@ from .target import Target
 
 
 def whitened(target: Target, init: Position) -> tuple[Target, Callable[[Float[Array, " d"]], Position]]:
-    """The posterior of z with θ = θ̂ + L z, L Lᵀ = (∇²V(θ̂))⁻¹, and the map from z to θ; θ̂ is the mode."""
+    """The posterior of z, where θ = θ̂ + L z, L Lᵀ = (∇²V(θ̂))⁻¹ and θ̂ is the mode; and the map from z to θ."""
     found = find_mode(target, init)
     mode, unravel = ravel_pytree(found.position)
     root = jnp.linalg.inv(jnp.linalg.cholesky(curvature(target, found.position))).T
     if not jnp.all(jnp.isfinite(root)):
-        raise InputError("the posterior has no positive curvature where its mode was looked for: give another init")
+        raise InputError("the potential is not convex at the mode that was found: try another init")
 
     def place(z: Float[Array, " d"]) -> Position:
         return unravel(mode + root @ z)

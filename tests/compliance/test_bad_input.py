@@ -77,7 +77,7 @@ CASES = {
     "zero temperature": (lambda: ewsg.Overdamped(0.1, temperature=0.0), "temperature must be positive"),
     "no momentum": (
         lambda: sample(estimator=ewsg.Exponential(1), integrator=ewsg.Overdamped(1e-3)),
-        "needs a momentum and this integrator has none",
+        "needs a momentum, but this integrator has none",
     ),
     "noise with momentum": (lambda: sample(estimator=ewsg.Exponential(1, x="noise")), "is for Overdamped"),
     "an integrator for an estimator": (lambda: sample(estimator=UNDERDAMPED), "estimator must be an ewsg estimator"),

@@ -73,7 +73,7 @@ def test_a_second_sigterm_does_not_disturb_the_save(capfd):
     finally:
         signal.signal(signal.SIGTERM, previous)
     assert ended == [signal.SIGTERM]
-    assert capfd.readouterr().err.count("told to end") == 1
+    assert capfd.readouterr().err.count("told to terminate") == 1
 
 
 def test_a_handler_that_was_not_set_from_python(monkeypatch):

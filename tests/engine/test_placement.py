@@ -72,9 +72,9 @@ def test_two_devices_give_the_draws_of_one(tmp_path):
     counts = {key: value for key, value in found.items() if not isinstance(value, bool)}
     names = ("paired", "reshuffled", "carried")
     expected = {f"{name}, compiled": 1 for name in names} | {f"{name}, shared by": 2 for name in names}
-    assert "where steps factorise matrices (eigh" in counts.pop("factorised")
-    assert "where steps factorise matrices (cholesky" in counts.pop("collected")
-    assert counts.pop("odd") == "num_chains=5 cannot be shared by devices=2: take a multiple of it"
+    assert "if steps factorise matrices (eigh" in counts.pop("factorised")
+    assert "if steps factorise matrices (cholesky" in counts.pop("collected")
+    assert counts.pop("odd") == "num_chains=5 cannot be shared by devices=2: use a multiple of 2"
     assert counts == expected | {"devices": 2}
     assert [key for key, value in found.items() if value is False] == []
 

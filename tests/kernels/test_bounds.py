@@ -165,7 +165,7 @@ def test_a_bound_for_another_likelihood_is_refused():
     kernel = FlyMC(GaussianTaylorBound(), 0.1)
     start = jnp.array([[1.5, 0.7]])
     without = ewsg.Target(lambda p, x: -0.5 * ((x - p[0]) * jnp.exp(-p[1])) ** 2 - p[1], None, data)
-    with pytest.raises(InputError, match=r"is for another likelihood: its gap differs .* by 0.919"):
+    with pytest.raises(InputError, match=r"is for a different likelihood: its gap differs .* by 0.919"):
         ewsg.compose(without, kernel).check(start)
     narrow = ewsg.Target(lambda p, x: log_likelihood(jnp.stack([p[0], p[1] - 0.1]), x), None, data)
     with pytest.raises(InputError, match="is not a lower bound"):

@@ -31,7 +31,7 @@ def test_a_changed_problem_is_not_answered(monkeypatch):
 
     problem = problems.load("skewed")
     other = dataclasses.replace(problem, target=ewsg.Target(lambda p, x: -((x - p[0]) ** 2), None, np.arange(5.0)))
-    with pytest.raises(ewsg.errors.InputError, match="another target"):
+    with pytest.raises(ewsg.errors.InputError, match="a different target"):
         problems.answers.read("skewed", other)
 
 

@@ -221,7 +221,7 @@ def test_no_parameter_is_hidden_where_all_chains_failed():
     run = dataclasses.replace(made_up(independent(25)), status=np.full(4, "diverged"))
     assert run.summary().hidden == 0
     assert "more parameters" not in str(run.summary())
-    assert "4 of 4 chains ran away" in str(run.summary())
+    assert "4 of 4 chains diverged" in str(run.summary())
 
 
 def test_chains_that_stand_still_at_different_places_have_not_mixed():
@@ -249,7 +249,7 @@ def test_finite_chains_that_are_far_too_hot_are_not_called_ok():
     assert run.hot.all()
     assert "4 of 4 chains finite, 4 of them far too hot" in repr(run)
     first = run.summary().warnings[0]
-    assert "not of the posterior. Likely cause: the step size is" in first
+    assert "not from the posterior. Likely cause: the step size is" in first
     assert "standardise" in first
     cooled = dataclasses.replace(run, stats={"kinetic_temperature": np.where(np.arange(100) < 80, 1e6, 1.0)[None]})
     assert not cooled.hot.any()

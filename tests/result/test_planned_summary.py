@@ -40,7 +40,7 @@ def test_a_good_verdict_stands_below_the_title_and_is_no_warning(found):
         ),
         (
             verdict("biased", objections=("slope", "refused")),
-            "(score 4.5): the posterior is far from a Gaussian",
+            "(score 4.5): the posterior is far from Gaussian",
         ),
         (verdict("interrupted"), "Interrupted before accuracy 0.05"),
     ],

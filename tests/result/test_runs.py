@@ -147,7 +147,7 @@ def test_resume_with_another_target_is_refused(saved, gaussian, centres):
         "do not fit": ewsg.Target(lambda t, c: t["a"] * c[0], None, centres),
     }
     for sentence, target in others.items():
-        with pytest.raises(ewsg.errors.InputError, match="another target") as caught:
+        with pytest.raises(ewsg.errors.InputError, match="a different target") as caught:
             ewsg.resume(path, target, num_steps=5)
         assert any(part in str(caught.value) for part in sentence.split("|"))
 
@@ -161,7 +161,7 @@ def test_resume_needs_what_a_file_cannot_hold(gaussian, tmp_path):
     with pytest.raises(ewsg.errors.InputError, match="pass estimator= again"):
         ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20)
     equal(ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=estimator).draws, whole.draws)
-    with pytest.raises(ewsg.errors.InputError, match="another estimator"):
+    with pytest.raises(ewsg.errors.InputError, match="a different estimator"):
         ewsg.resume(tmp_path / "run.npz", gaussian, num_steps=20, estimator=ewsg.Reshuffled(2))
 
 

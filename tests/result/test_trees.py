@@ -229,5 +229,5 @@ def test_draws_of_a_class_that_the_collector_makes_go_on(gaussian, tmp_path):
     assert_same(restored.draws, run.draws)
     assert_same(store(restored.checkpoint).leaves, store(run.checkpoint).leaves)
     assert jax.tree.structure(restored.checkpoint) == jax.tree.structure(run.checkpoint)
-    with pytest.raises(InputError, match="another estimator, integrator or collector"):
+    with pytest.raises(InputError, match="a different estimator, integrator or collector"):
         saved.restored(ewsg.compose(gaussian, *method), ewsg.collect.Draws())

@@ -142,7 +142,7 @@ REFUSED = {
         np.array([[1.0], ["red"]], object),
         "encode categories as integers, such as 'red' in row 1",
     ),
-    "objects with holes": (np.array([1.0, None], object), "drop or impute rows such as row 1, where None stands"),
+    "objects with holes": (np.array([1.0, None], object), "drop or impute rows such as row 1, which holds None"),
     "columns": (FRAME.assign(c=["u", "v"], d=pd.Categorical(["u", "v"])), "numeric columns only: encode or drop c, d$"),
     "a hole": (
         FRAME.assign(c=pd.array([1, None], dtype="Int64")),

@@ -117,7 +117,7 @@ def test_bad_coordinates_are_refused(make, message):
 def test_coordinates_of_other_parameters_are_refused():
     target = ewsg.models.logistic(np.ones((3, 2)), [0, 1, 1])
     method = ewsg.Full(), ewsg.BAOAB(0.1, 1.0)
-    with pytest.raises(ewsg.errors.InputError, match="not like the parameters"):
+    with pytest.raises(ewsg.errors.InputError, match="must be like the parameters"):
         ewsg.sample(target, *method, coordinates=Diagonal(np.zeros(3), np.ones(3)))
     with pytest.raises(ewsg.errors.InputError, match="coordinates must be"):
         ewsg.sample(target, *method, coordinates=np.eye(2))

@@ -1,4 +1,4 @@
-"""Covariances of the minibatch force, by where they come from (modes) and how they are held (forms)."""
+"""Covariances of the minibatch force for `CovarianceFriction`: how they are estimated (modes) and stored (forms)."""
 
 from ..._core.component import check_choice
 from .base import AbstractCovariance, Draw, Pull
@@ -20,7 +20,7 @@ __all__ = ["AbstractCovariance", "Draw", "GradientMoments", "Pull", "Rates", "Se
 
 
 def check(settings: Settings) -> None:
-    """Raise InputError unless every mode and form agrees to the settings, its own and those it shares."""
+    """Raise InputError unless the settings fit their form and mode, and none is meant for another mode."""
     check_choice(OWNER, "mode", settings.mode, tuple(MODES))
     check_form(settings)
     for mode in MODES.values():

@@ -1,4 +1,4 @@
-"""The role of a covariance: say how a momentum is dragged, and learn from the minibatches that are drawn."""
+"""The role of a covariance: compute the drag on a momentum, and learn from every minibatch."""
 
 import abc
 import math
@@ -24,10 +24,10 @@ class Draw(NamedTuple):
     """A minibatch of the inner estimator.
 
     Attributes:
-        indices: of its data.
-        force: the mean of its G_i = n∇(−V_i).
-        replace: whether it was drawn with replacement.
-        datum_gradients: evaluated by the inner estimator per step.
+        indices: the row numbers of its data.
+        force: the mean of their G_i = n∇(−V_i).
+        replace: whether they were drawn with replacement.
+        datum_gradients: the number of datum gradients that the inner estimator evaluates per step.
     """
 
     indices: Indices
@@ -37,7 +37,7 @@ class Draw(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """The momentum where the metric is 1, √P (None for P = I), and the rates of friction."""
+    """The momentum r/√P, in coordinates where the metric P is I; √P (None for P = I); and the rates of friction."""
 
     momentum: Float[Array, " d"]
     root: Float[Array, " d"] | None
@@ -61,7 +61,7 @@ class AbstractCovariance(eqx.Module, Generic[FormT]):
     @staticmethod
     @abc.abstractmethod
     def check(settings: Settings) -> None:
-        """Raise InputError if a setting of this mode is wrong, or is given to another mode."""
+        """Raise InputError if a setting of this mode is invalid, or is given with another mode."""
 
     @classmethod
     @abc.abstractmethod
@@ -78,10 +78,10 @@ class AbstractCovariance(eqx.Module, Generic[FormT]):
 
     @abc.abstractmethod
     def cost(self, batch_size: int) -> int:
-        """Datum gradients per step beyond the inner estimator's, calibrations left out."""
+        """Datum gradients per step in addition to the inner estimator's, without calibrations."""
 
     def calibrations(self, num_steps: int, num_data: int, inner_gradients: int) -> int:
-        """How many of the first steps calibrate; the inner estimator evaluates `inner_gradients` per step."""
+        """How many of the first `num_steps` steps calibrate; the inner estimator costs `inner_gradients` per step."""
         del num_steps, num_data, inner_gradients
         return 0
 
@@ -93,13 +93,13 @@ def check_sampled(mode: str, settings: Settings) -> None:
 
 
 def force_rows(target: Target, position: Position, indices: Indices) -> Float[Array, "b d"]:
-    """G_i = n∇(−V_i) as rows."""
+    """G_i = n∇(−V_i) as rows, one per datum."""
     return pytree.rows(target.forces(position, indices))
 
 
 def deviations(target: Target, position: Position, draw: Draw) -> Float[Array, "b d"]:
-    """Rows A whose Gram matrix AᵀA estimates Cov(G_i) without bias, from the minibatch."""
+    """Rows A, from the minibatch, such that AᵀA is an unbiased estimate of Cov(G_i)."""
     each = force_rows(target, position, draw.indices)
     b, n = draw.indices.shape[0], target.num_data
-    finite = 1.0 if draw.replace else (n - 1) / n  # b distinct data vary by n/(n − 1) more
+    finite = 1.0 if draw.replace else (n - 1) / n  # the sample variance of distinct data is n/(n − 1) too large
     return (each - jnp.mean(each, axis=0, keepdims=True)) * math.sqrt(finite / (b - 1))

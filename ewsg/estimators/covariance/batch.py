@@ -9,7 +9,7 @@ from .settings import Settings
 
 
 class BatchCovariance(AbstractCovariance[AbstractSampledForm]):
-    """Mode "batch": nothing is carried from step to step, and no d × d matrix is made."""
+    """Mode "batch": nothing is carried from step to step, and no d × d matrix is formed."""
 
     form: AbstractSampledForm
 

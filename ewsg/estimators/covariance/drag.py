@@ -1,4 +1,4 @@
-"""The drag scale · Ĉ r on a momentum r, for a covariance Ĉ that is known as a matrix or by a factor."""
+"""The drag scale · Ĉ r on a momentum r, for a covariance Ĉ given as a matrix or by a factor."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from ..._core.types import Scalar
 
 
 class Rates(NamedTuple):
-    """How eigenvalues of Ĉ become rates of friction: scale · value, at least 0 and at most `ceiling`."""
+    """The map from eigenvalues of Ĉ to rates of friction: scale · value, at least 0 and at most `ceiling`."""
 
     scale: Scalar
     ceiling: Scalar | None
@@ -24,7 +24,7 @@ class Rates(NamedTuple):
 def matrix_drag(
     covariance: Float[Array, "d d"], momentum: Float[Array, " d"], rates: Rates
 ) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
-    """scale · C₊ r by the eigenvectors of C, and the eigenvalues."""
+    """scale · C₊ r from the eigenvectors of C, with C₊ its positive part; and the eigenvalues."""
     values, vectors = eigh(covariance)
     return vectors @ (rates.of(values) * (momentum @ vectors)), values
 

@@ -1,4 +1,4 @@
-"""How a covariance is held: as a d × d matrix, as its diagonal, or as a low-rank (Nyström) approximation."""
+"""How a covariance is stored: as a d × d matrix, as its diagonal, or as a low-rank (Nyström) approximation."""
 
 import abc
 from typing import ClassVar, NamedTuple
@@ -15,7 +15,7 @@ from .drag import Rates, eigh, factor_drag, matrix_drag, orthonormal, stretched
 from .settings import OWNER, Settings
 
 _MOST_ROWS = 2_000
-_ROUNDING_UNITS = 32
+_ROUNDING_IN_EPS = 32
 
 
 class GradientMoments(NamedTuple):
@@ -42,32 +42,32 @@ class GradientMoments(NamedTuple):
 
 
 class AbstractForm(eqx.Module):
-    """A way to hold second moments Σ_i G_i G_iᵀ, and the drag by the covariance they give."""
+    """A way to store second moments Σ_i G_i G_iᵀ, and the drag by the covariance computed from them."""
 
     is_random: ClassVar[bool] = False
     """Whether `empty` draws random numbers."""
 
     @abc.abstractmethod
     def empty(self, key: Key, zero: Float[Array, " d"]) -> tuple[Float[Array, "d *k"], Float[Array, "d k"] | None]:
-        """Second moments of nothing, and the sketch Ω if there is one."""
+        """Second moments of no data, all 0, and the sketch Ω if there is one."""
 
     @abc.abstractmethod
     def second(self, each: Float[Array, "b d"], sketch: Float[Array, "d k"] | None = None) -> Float[Array, "d *k"]:
-        """Σ_i G_i G_iᵀ for the rows G_i."""
+        """Σ_i G_i G_iᵀ for the rows G_i, in this form."""
 
     @abc.abstractmethod
     def moment_drag(
         self, moments: GradientMoments, momentum: Float[Array, " d"], rates: Rates
     ) -> tuple[Float[Array, " d"], Bool[Array, ""]]:
-        """scale · (m₂ − m₁m₁ᵀ)₊ r, and whether there was anything to project beyond rounding."""
+        """scale · (m₂ − m₁m₁ᵀ)₊ r, and whether the projection removed more than rounding errors."""
 
 
 class AbstractSampledForm(AbstractForm):
-    """A form that also holds the sample covariance of one minibatch."""
+    """A form that can also store the sample covariance of one minibatch."""
 
     @abc.abstractmethod
     def drag(self, covariance: Float[Array, "d *d"], momentum: Float[Array, " d"], rates: Rates) -> Float[Array, " d"]:
-        """scale · C r for a covariance C that `second` made."""
+        """scale · C r for a covariance C that was computed by `second`."""
 
     @abc.abstractmethod
     def row_drag(
@@ -83,8 +83,8 @@ class FullForm(AbstractSampledForm):
         del key
         if zero.size > _MOST_ROWS:
             raise InputError(
-                f"{OWNER}(form='full') would keep a {zero.size} × {zero.size} matrix for every chain and "
-                f"the limit is {_MOST_ROWS:,}: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
+                f"{OWNER}(form='full') would keep a {zero.size} × {zero.size} matrix for every chain, but "
+                f"the limit is {_MOST_ROWS:,} rows: choose form='diagonal', form='low_rank' with rank=, or mode='batch'"
             )
         return jnp.zeros((zero.size, zero.size), zero.dtype), None
 
@@ -107,7 +107,7 @@ class FullForm(AbstractSampledForm):
     def row_drag(
         self, rows: Float[Array, "b d"], root: Float[Array, " d"] | None, momentum: Float[Array, " d"], rates: Rates
     ) -> Float[Array, " d"]:
-        """By the factor, without a d × d matrix."""
+        """Computed from the factor, without a d × d matrix."""
         return factor_drag(rows.T if root is None else root[:, None] * rows.T, momentum, rates)
 
 
@@ -169,10 +169,10 @@ FORMS = ("full", "diagonal", "low_rank")
 
 
 def check_form(settings: Settings) -> None:
-    """Raise InputError if the form is unknown, or does not go with the rank or the mode."""
+    """Raise InputError if the form is unknown, or does not fit the rank or the mode."""
     check_choice(OWNER, "form", settings.form, FORMS)
     if (settings.form == "low_rank") != (settings.rank is not None):
-        raise InputError(f"{OWNER}: form='low_rank' and rank= go together")
+        raise InputError(f"{OWNER}: form='low_rank' and rank= go together: give both or neither")
     if settings.rank is not None:
         check_count(OWNER, "rank", settings.rank, 1)
         if settings.mode != "svrg":
@@ -187,4 +187,4 @@ def make_form(settings: Settings) -> AbstractForm:
 
 
 def _rounding(mean: Float[Array, " d"]) -> float:
-    return float(_ROUNDING_UNITS * jnp.finfo(mean.dtype).eps)
+    return float(_ROUNDING_IN_EPS * jnp.finfo(mean.dtype).eps)

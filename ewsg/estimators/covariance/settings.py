@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..._core.types import Scalar
 
 OWNER = "CovarianceFriction"
-"""The component that errors name."""
+"""The component named in errors."""
 
 
 class Settings(NamedTuple):

@@ -1,4 +1,4 @@
-"""Moments over all data, calibrated now and then and brought up to date by every minibatch (Alg. 2)."""
+"""Moments over all data, calibrated periodically and updated by every minibatch (Alg. 2)."""
 
 import math
 
@@ -63,14 +63,14 @@ class SVRGCovariance(AbstractCovariance[AbstractForm]):
         return Drag(drag, updated, calibration, {"projected": negative.astype(pull.momentum.dtype)})
 
     def cost(self, batch_size: int) -> int:
-        """G_i at θ and at ω; one datum's force at θ is the inner estimator's own."""
+        """G_i at θ and at ω for each of b data; for b = 1, G_i(θ) is the inner force and already counted."""
         return 1 if batch_size == 1 else 2 * batch_size
 
     def calibrations(self, num_steps: int, num_data: int, inner_gradients: int) -> int:
         return math.ceil(num_steps / self._period(num_data, inner_gradients))
 
     def _period(self, num_data: int, inner_gradients: int) -> int:
-        """Steps from one calibration to the next."""
+        """The number of steps from one calibration to the next."""
         if self.steps is not None:
             return self.steps
         passes = 1 if self.passes is None else self.passes
@@ -96,7 +96,7 @@ class SVRGCovariance(AbstractCovariance[AbstractForm]):
         return GradientMoments(kick.position, total[0] / n, total[1] / n, sketch)
 
     def _update(self, target: Target, kick: Kick, moments: GradientMoments, draw: Draw) -> GradientMoments:
-        """The terms of the chosen data move from ω to θ (Alg. 2, lines 15 and 16)."""
+        """The moments with the terms of the chosen data moved from ω to θ (Alg. 2, lines 15 and 16)."""
         if draw.indices.shape[0] == 1:
             new = pytree.rows(draw.force, leading=0)[None]
         else:

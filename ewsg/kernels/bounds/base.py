@@ -1,4 +1,4 @@
-"""Lower bounds of one datum's likelihood for FlyMC: the sum of their logarithms over all data is O(1)."""
+"""Lower bounds of one datum's likelihood for FlyMC, the sum of whose logarithms over all data takes O(1) time."""
 
 import abc
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ from ...target.target import Target
 
 
 class Gap(NamedTuple):
-    """ℓ_i − log B_i for each datum of a batch, and how large its rounding error may be."""
+    """ℓ_i − log B_i for each datum of a batch, and a bound of its rounding error."""
 
     value: Float[Array, " b"]
     rounding: Float[Array, " b"] | Scalar
 
 
 class Prepared(NamedTuple):
-    """A bound ready for use: the completed bound, the statistics of its sum, and the cost of both."""
+    """A bound that is ready for use, the statistics of its sum, and the cost of both."""
 
     bound: "AbstractBound"
     statistics: Any
@@ -31,11 +31,11 @@ class Prepared(NamedTuple):
 
 
 class AbstractBound(Component):
-    """A positive function B_i(θ) ≤ L_i(θ) of one datum, with Σ_i log B_i(θ) in O(1) in the number of data.
+    """A positive function B_i(θ) ≤ L_i(θ) of one datum, for which Σ_i log B_i(θ) takes O(1) time for any n.
 
-    A bound of your own is one subclass with the three methods below. Before a run it is compared with the likelihood at
-    random data and at positions around the start (up to ten proposals away), and its sum with the sum over all data;
-    during the run `stats["bound_violations"]` counts the evaluations that found it above the likelihood.
+    A bound of your own is one subclass with the three abstract methods below. Before a run it is compared with the
+    likelihood at random data and at positions around the start (up to ten step sizes away), and its sum with the sum
+    over all data; during the run `stats["bound_violations"]` counts the evaluations that find it above the likelihood.
 
     Example:
         >>> import jax.numpy as jnp, ewsg
@@ -59,7 +59,7 @@ class AbstractBound(Component):
 
     @abc.abstractmethod
     def prepare(self, target: Target) -> Prepared:
-        """Work done once, before the first step: where the bound is tight, and the statistics of its sum."""
+        """Find, once before the first step, the point where the bound is tight and the statistics of its sum."""
 
     @abc.abstractmethod
     def log_bound(self, params: Position, datum: Batch) -> Float[Array, ""]:
@@ -67,27 +67,27 @@ class AbstractBound(Component):
 
     @abc.abstractmethod
     def log_bound_sum(self, params: Position, statistics: Any) -> Float[Array, ""]:
-        """Σ_i log B_i(θ) over all data, up to a constant that does not depend on θ (leave it out: it costs digits)."""
+        """Σ_i log B_i(θ) over all data; leave out terms that do not depend on θ, which would cost digits."""
 
     def log_bounds(self, params: Position, batch: Batch) -> Float[Array, " b"]:
         """log B_i for every datum of a batch."""
         return jax.vmap(self.log_bound, in_axes=(None, 0))(params, batch)
 
     def gap(self, params: Position, batch: Batch, likelihood: AbstractLikelihood) -> Gap:
-        """ℓ_i − log B_i for every datum; a bound that knows it without a subtraction keeps more digits."""
+        """ℓ_i − log B_i for every datum; override it if it can be had without the subtraction, which costs digits."""
         values, bounds = likelihood.values(params, batch), self.log_bounds(params, batch)
         return Gap(values - bounds, jnp.finfo(values.dtype).eps * (jnp.abs(values) + jnp.abs(bounds)))
 
 
 def filled(owner: str, setting: Any) -> Any:
-    """A setting that `prepare` fills in."""
+    """A setting that `prepare` fills in; raises InputError if it has not done so."""
     if setting is None:
         raise InputError(f"{owner} is not prepared: use ewsg.compose, or bound.prepare(target).bound")
     return setting
 
 
 def only_array(owner: str, target: Target, axes: int, what: str) -> Array:
-    """The data, which must be one array with that number of axes."""
+    """The data, which must be one array with `axes` axes."""
     leaves = jax.tree.leaves(target.data.arrays)
     if len(leaves) != 1 or leaves[0].ndim != axes:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)

@@ -35,10 +35,10 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
 
     Args:
         target: the posterior.
-        bound: prepared.
-        statistics: of its sum.
+        bound: the prepared bound.
+        statistics: the statistics of its sum.
         positions: starting points, stacked along a leading axis.
-        scale: the step size; points are taken 0, 1, 3 and 10 times a normal vector of this scale away.
+        scale: the step size; the points are 0, 1, 3 and 10 times a normal vector of this scale away.
     """
     name, n = type(bound).__name__, target.num_data
     points = _around(positions, scale)
@@ -49,7 +49,7 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
     tolerance = _TOLERANCE_IN_EPS * eps * (1 + np.where(np.isfinite(sizes), sizes, 0))
 
     def raise_if(amount: np.ndarray, message: str) -> None:
-        """Raise with the worst entry, if any is above the tolerance (or NaN)."""
+        """Raise InputError for the worst entry, if any is above the tolerance or NaN."""
         if not np.all(amount <= tolerance):
             point, column = np.unravel_index(np.argmax(np.where(np.isnan(amount), np.inf, amount)), amount.shape)
             at = jax.tree.map(lambda leaf: leaf[point].tolist(), points)
@@ -60,12 +60,12 @@ def check_bound(target: Target, bound: AbstractBound, statistics: Any, positions
         above = np.where(impossible, 0, values.bound - values.likelihood)
         raise_if(above, "is not a lower bound, so FlyMC would not be exact: log_bound exceeds log_likelihood by {:.3g}")
         differs = np.where(impossible, 0, np.abs(values.gap + above))
-        raise_if(differs, "is for another likelihood: its gap differs from log_likelihood − log_bound by {:.3g}")
+        raise_if(differs, "is for a different likelihood: its gap differs from log_likelihood − log_bound by {:.3g}")
     _check_sum(target, bound, statistics, jax.tree.map(lambda leaf: leaf[: len(_DISTANCES_IN_STEPS)], points), eps)
 
 
 def _check_sum(target: Target, bound: AbstractBound, statistics: Any, points: Position, eps: float) -> None:
-    """Raise InputError unless the sum changes from point to point by as much as its terms."""
+    """Raise InputError unless the sum changes from point to point as much as its terms do."""
     sums, changes, sizes = (np.asarray(part, np.float64) for part in _totals(target, bound, statistics, points))
     found, expected = sums - sums[0], changes.sum(1)
     error = np.abs(found - expected)
@@ -105,7 +105,7 @@ def _evaluate(target: Target, bound: AbstractBound, points: Position, indices: I
 def _totals(
     target: Target, bound: AbstractBound, statistics: Any, points: Position
 ) -> tuple[Float[Array, " p"], Float[Array, "p blocks"], Float[Array, "p blocks"]]:
-    """The sum at each point, and by blocks of data the change of the terms since the first, and their sizes."""
+    """The sum at each point; and, per block of data, the change of the terms from the first point, and their sizes."""
     n = target.num_data
     size = min(n, _ROWS_PER_BLOCK)
     slots = jnp.arange(-(-n // size) * size, dtype=jnp.int32).reshape(-1, size)

@@ -22,7 +22,7 @@ _SERIES_TERMS = 17
 
 
 class Offset(NamedTuple):
-    """A position of the normal model as seen from the mode: α, b, and E₀, E₁, E₂ of `GaussianTaylorBound`."""
+    """A position of the normal model relative to the mode: α, b, and E₀, E₁, E₂ of `GaussianTaylorBound`."""
 
     alpha: Float[Array, ""]
     b: Float[Array, ""]
@@ -38,13 +38,13 @@ class GaussianTaylorBound(AbstractBound):
 
     where E₀ = e^y − 1, E₁ = E₀ − y, E₂ = E₁ − y²/2 at y = −2b. The bound replaces R by −ρ ≤ R:
 
-    - remainder="datum":    ρ = ½u²E₂⁺ + |uα|E₁ + ½α²E₀⁺, each datum's own, its signs at their worst (E₁ ≥ 0);
+    - remainder="datum":    ρ = ½u²E₂⁺ + |uα|E₁ + ½α²E₀⁺, each datum's own remainder with the worst signs (E₁ ≥ 0);
     - remainder="largest":  ρ = (e^{2b⁻}/6)(2 + 4(w + |α|)²)(|α| + |b|)³, w = max_i |u_i|, one cubic for all data, as in
       Bardenet et al.: between θ̂ and θ no third derivative in (α, b) exceeds e^{2b⁻} max(2, 4v, 4v²) with v = |u| +
       |α|, and max(2, 4v, 4v²) ≤ 2 + 4v².
 
-    x⁺ and x⁻ are positive and negative parts. Both are valid everywhere. "datum" is by far the tighter. The sum needs
-    n, Σu, Σ|u| and Σu²; finding them, and the mode, count n evaluations each.
+    x⁺ and x⁻ are positive and negative parts. Both bounds are valid everywhere; "datum" is much tighter. The sum needs
+    n, Σu, Σ|u| and Σu²; computing them counts as n evaluations, and so does finding the mode.
 
     The likelihood must be the normalised normal density, the data one array x of shape (n,), and the parameters
     (μ, log σ) in this order, as an array of shape (2,) or a tuple, or a dict with the keys "mu" and "log_sigma".
@@ -91,7 +91,7 @@ class GaussianTaylorBound(AbstractBound):
         return self._lowered(offset, *(leaf.astype(offset.b.dtype) for leaf in statistics))
 
     def gap(self, params: Position, batch: Float[Array, " b"], likelihood: AbstractLikelihood) -> Gap:
-        """R + ρ; with remainder="datum" a sum of terms that are not negative: no digits are lost."""
+        """R + ρ; with remainder="datum" a sum of non-negative terms, in which no digits are lost."""
         del likelihood
         offset = self._offset(params)
         u, _ = self._standardized(offset, batch)
@@ -111,7 +111,7 @@ class GaussianTaylorBound(AbstractBound):
         return Offset((mu - mode_mu) * jnp.exp(-mode_scale), b, _exponential_remainders(-2 * b))
 
     def _standardized(self, offset: Offset, x: Array) -> tuple[Array, Array]:
-        """u of the data, and log σ̂."""
+        """The u of each datum, and log σ̂."""
         mu, log_scale = (jnp.asarray(leaf, offset.b.dtype) for leaf in filled("GaussianTaylorBound", self.mode))
         return (x.astype(mu.dtype) - mu) * jnp.exp(-log_scale), log_scale
 

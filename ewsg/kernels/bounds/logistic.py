@@ -18,17 +18,17 @@ _MOST_PASSES = 50
 class LogisticBound(AbstractBound):
     r"""The quadratic bound of Jaakkola and Jordan for `ewsg.models.logistic`, tangent at the mode θ̂.
 
-    With s = θ·z, ξ = θ̂·z and λ(ξ) = tanh(ξ/2)/(4ξ):
+    For a row z = (2y − 1) x of the data, with s = θ·z, ξ = θ̂·z and λ(ξ) = tanh(ξ/2)/(4ξ):
 
     log B(θ) = log σ(ξ) + (s − ξ)/2 − λ(ξ)(s² − ξ²) ≤ log σ(s),   with equality at s = ±ξ.
 
     Σ_i log B_i = const + h·g − hᵀAh,  h = θ − θ̂,  g = Σ σ(−ξ_i) z_i,  A = Σ λ(ξ_i) z_i z_iᵀ.
 
     Valid everywhere. The mode is that of the posterior, found by Newton's method (`ewsg.find_mode`), each of whose
-    passes counts n (d + 1) datum gradients; g and A take n more.
+    passes counts as n (d + 1) datum gradients; g and A take n more.
 
     Args:
-        mode: θ̂, of shape (d,); None searches for it. Any point is valid; far from the mode more data are bright.
+        mode: θ̂, of shape (d,); None searches for it. Any point is valid, but far from the mode more data are bright.
 
     References:
         T. Jaakkola and M. Jordan, Statistics and Computing 10 (2000); D. Maclaurin and R. Adams (2015), section 3.1.
@@ -44,7 +44,7 @@ class LogisticBound(AbstractBound):
             mode, spent = found.position, spent + int(found.cost.datum_gradients)
         mode = jnp.asarray(mode)
         if mode.shape != rows.shape[1:]:
-            raise InputError(f"LogisticBound: mode has shape {mode.shape}, and the data have {rows.shape[1]} columns")
+            raise InputError(f"LogisticBound: mode has shape {mode.shape}, but the data have {rows.shape[1]} columns")
         statistics = tuple(jnp.asarray(np.sum(np.asarray(part, np.float64), axis=0)) for part in _sums(rows, mode))
         return Prepared(LogisticBound(mode), statistics, Cost(spent))
 
@@ -67,7 +67,7 @@ class LogisticBound(AbstractBound):
 
 @jax.jit
 def _sums(rows: Float[Array, "n d"], theta: Float[Array, " d"]) -> tuple[Float[Array, "k d"], Float[Array, "k d d"]]:
-    """g and A over each of k blocks of rows; to be added up in float64."""
+    """g and A for each of k blocks of rows, to be added up in float64."""
     size = min(len(rows), _ROWS_PER_BLOCK)
     whole, rest = divmod(len(rows), size)
 

@@ -1,7 +1,8 @@
-"""The file of a saved run: a zip archive of arrays, numbered, and a header that says what they are.
+"""The file of a saved run: a zip archive of numbered arrays and a header that describes them.
 
-NumPy opens it as an `.npz` file. Nothing is compressed, so that no file takes more memory than disk. The header holds
-dtype, shape and checksum of every array; these, and the sizes of all members, are compared before any array is read.
+NumPy opens it as an `.npz` file. Nothing is compressed, so that no file takes more memory than disk. The header
+promises dtype, shape and checksum of every array; these, and the sizes of all members, are compared before any array
+is read.
 """
 
 import json
@@ -17,7 +18,7 @@ import numpy as np
 from ...errors import InputError
 
 _HEADER = "header.npy"
-_HEADER_BYTES = 64 * 2**20
+_MOST_HEADER_BYTES = 64 * 2**20
 _CHUNK_BYTES = 16 * 2**20
 _MOST_AXES = 32
 _NAMES = (
@@ -30,19 +31,19 @@ DTYPES: dict[str, np.dtype] = {name: np.dtype(getattr(jnp, name)) for name in _N
 
 
 def write(file: BinaryIO, header: dict[str, Any], arrays: Sequence[np.ndarray]) -> None:
-    """Writes the archive to an empty file."""
+    """Write the archive to an empty file."""
     checksums = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for i, array in enumerate(arrays):
             checksums.append(_add(archive, f"{i}.npy", array.view(_plain(array.dtype))))
         text = json.dumps(header | {"checksums": checksums}).encode()
-        if len(text) > _HEADER_BYTES - _CHUNK_BYTES:
-            raise InputError("the run has too many arrays to be saved: join its parameters to fewer and larger ones")
+        if len(text) > _MOST_HEADER_BYTES - _CHUNK_BYTES:
+            raise InputError("the run has too many arrays to be saved: join its parameters into fewer, larger arrays")
         _add(archive, _HEADER, np.frombuffer(text, np.uint8))
 
 
 def promise(array: np.ndarray) -> dict[str, Any]:
-    """What the header says about an array."""
+    """The header's entry for an array: its dtype and shape."""
     return {"dtype": str(array.dtype), "shape": list(array.shape)}
 
 
@@ -51,7 +52,7 @@ def read(file: BinaryIO, check: Callable[[Any], None]) -> tuple[dict[str, Any], 
 
     Args:
         file: the file.
-        check: called with the header before anything else is read; raises if it does not like it.
+        check: called with the header before anything else is read; raises an exception if the header is not valid.
     """
     size = os.fstat(file.fileno()).st_size
     with zipfile.ZipFile(file) as archive:
@@ -72,7 +73,7 @@ def read(file: BinaryIO, check: Callable[[Any], None]) -> tuple[dict[str, Any], 
 
 
 def check_promises(promises: Any) -> None:
-    """Raises ValueError unless these are promises that a file can hold."""
+    """Raise ValueError unless these are entries that `promise` could have made."""
     if not isinstance(promises, list):
         raise ValueError("no list of arrays")
     for entry in promises:
@@ -91,12 +92,12 @@ def _is_packed(info: zipfile.ZipInfo) -> bool:
 
 
 def _plain(dtype: np.dtype) -> np.dtype:
-    """A dtype that NumPy's format knows: for others (bfloat16), unsigned integers of the same size."""
+    """The dtype itself if NumPy's format has it; for others (bfloat16), unsigned integers of the same size."""
     return np.dtype(f"u{dtype.itemsize}") if dtype.isbuiltin == 2 else dtype
 
 
 def _add(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> int:
-    """Writes one member and returns its checksum."""
+    """Write one member and return its checksum."""
     info = zipfile.ZipInfo(name)
     with archive.open(info, "w", force_zip64=True) as member:
         np.lib.format.write_array(member, np.asarray(array, order="C"), version=(1, 0), allow_pickle=False)
@@ -104,7 +105,7 @@ def _add(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> int:
 
 
 def _read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
-    if info.file_size > _HEADER_BYTES:
+    if info.file_size > _MOST_HEADER_BYTES:
         raise ValueError("the header is too long")
     with archive.open(info) as member:
         if np.lib.format.read_magic(member) != (1, 0):
@@ -114,7 +115,7 @@ def _read_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
 
 
 def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, promised: dict[str, Any]) -> np.ndarray:
-    """One array, after its own header and its size were compared with what is promised."""
+    """One array, after its own header and its size have been compared with what the header promises."""
     dtype, shape = DTYPES[promised["dtype"]], tuple(promised["shape"])
     num_bytes = math.prod(shape) * dtype.itemsize
     with archive.open(info) as member:

@@ -1,4 +1,4 @@
-"""The header of a saved run: made from a run, and checked, field by field, before anything else is believed."""
+"""The header of a saved run: made from a run, and checked field by field before anything in it is trusted."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ TREES = ("draws", "stats", "collected", "position", "checkpoint")
 """The pytrees of a file, in the order of their arrays; the last two may be missing."""
 
 _OPTIONAL_TREES = ("position", "checkpoint")
-_DEPTH = 60
+_MOST_LEVELS = 60
 _ADDED_COSTS = {"planning_gradients", "planning_seconds"}
 """Fields that files of version 0.1.0 do not have."""
 _COUNTS = {"num_chains": 1, "num_steps": 0, "planned_steps": 0, "discard": 0, "thin": 1, "num_data": 1, "dimension": 0}
@@ -40,7 +40,7 @@ def make(
     fingerprint: dict[str, Any],
     trees: dict[str, StoredTree | None],
 ) -> dict[str, Any]:
-    """The header of a run whose trees were taken apart."""
+    """The header of a run, given its trees, taken apart."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -53,8 +53,8 @@ def make(
     }
 
 
-def as_json(value: Any, depth: int = _DEPTH) -> Any:
-    """Settings as JSON, whatever they are: what JSON has no form for is described."""
+def as_json(value: Any, depth: int = _MOST_LEVELS) -> Any:
+    """Settings as JSON; values that JSON cannot represent are described in words."""
     if isinstance(value, dict) and depth:
         return {str(key): as_json(entry, depth - 1) for key, entry in value.items()}
     if isinstance(value, list | tuple) and depth:
@@ -63,7 +63,7 @@ def as_json(value: Any, depth: int = _DEPTH) -> Any:
 
 
 def check(header: Any, path: Any) -> None:
-    """Raises FileFormatError for a file of another version, ValueError or another exception for a damaged header."""
+    """Raise FileFormatError for a file of another version, ValueError or another exception for a damaged header."""
     if header["format"] != FORMAT or type(header["version"]) is not int or not 0 < header["version"] < 1000:
         raise ValueError("not a run")
     if header["version"] > VERSION:
@@ -79,7 +79,7 @@ def check(header: Any, path: Any) -> None:
 
 
 def check_fields(header: dict[str, Any]) -> None:
-    """Raises ValueError, or another exception, unless everything that a run needs is there and fits together."""
+    """Raise ValueError, or another exception, unless everything that a run needs is there and fits together."""
     check_promises(header["arrays"])
     num_chains = _check_status(header["status"])
     _check_settings(header["settings"])
@@ -89,7 +89,7 @@ def check_fields(header: dict[str, Any]) -> None:
 
 
 def can_go_on(header: dict[str, Any]) -> bool:
-    """Whether the file holds all that `resume` needs."""
+    """Whether the file holds everything that `resume` needs."""
     settings, trees = header["settings"], header["trees"]
     return (
         all(name in settings for name in _RESUMED)
@@ -100,7 +100,7 @@ def can_go_on(header: dict[str, Any]) -> bool:
 
 
 def split(trees: dict[str, Any], arrays: Sequence[Any]) -> dict[str, Any]:
-    """A `StoredTree` (or None) for each tree of a checked header: their arrays follow one another."""
+    """A `StoredTree` (or None) for each tree of a checked header; the arrays of the trees follow one another."""
     stored, first = {}, 0
     for name in TREES:
         if trees[name] is None:
@@ -114,7 +114,7 @@ def split(trees: dict[str, Any], arrays: Sequence[Any]) -> dict[str, Any]:
 
 def _require(condition: bool, what: str) -> None:
     if not condition:
-        raise ValueError(f"its {what} cannot be right")
+        raise ValueError(f"its {what} is not valid")
 
 
 def _is_number(value: Any) -> bool:

@@ -17,8 +17,8 @@ class Form(NamedTuple):
     """A pytree without its leaves.
 
     Attributes:
-        structure: as JSON: null for None, "leaf", {"dict": [[key, child], ...]}, {"list": [child, ...]},
-            {"tuple": [child, ...]}; of any other class only the number of leaves, {"other": number}.
+        structure: in JSON: null for None, "leaf", {"dict": [[key, child], ...]}, {"list": [child, ...]},
+            {"tuple": [child, ...]}; for any other class only the number of leaves, {"other": number}.
         paths: the key path of every leaf, in the order in which JAX flattens the tree.
     """
 
@@ -26,7 +26,7 @@ class Form(NamedTuple):
     paths: list[str]
 
     def build(self, leaves: list[Any]) -> Any:
-        """The tree with these leaves; what is not a plain dict, list or tuple becomes a dict from paths to leaves."""
+        """The tree with these leaves; classes other than dict, list and tuple become dicts from paths to leaves."""
         return _build(self.structure, "", iter(zip(self.paths, leaves, strict=True)))
 
     def is_plain(self) -> bool:
@@ -34,7 +34,7 @@ class Form(NamedTuple):
         return _is_plain(self.structure)
 
     def arrange(self, tree: Any) -> list[Any] | None:
-        """The leaves of a tree that `build` made, in the original order; None if the tree is of another structure."""
+        """The leaves of a tree made by `build`, in the original order; None if the tree has another structure."""
         places = self.build(list(range(len(self.paths))))
         if jax.tree.structure(places) != jax.tree.structure(tree):
             return None
@@ -43,18 +43,18 @@ class Form(NamedTuple):
 
 
 class StoredTree(NamedTuple):
-    """A pytree taken apart: what is written to a file, pickled or copied in its place."""
+    """A pytree taken apart, to be written to a file, pickled or copied."""
 
     form: Form
     leaves: list[np.ndarray]
 
 
 class SavedChains(NamedTuple):
-    """A checkpoint as arrays: what a loaded, unpickled or copied run holds in its place.
+    """A checkpoint as arrays, as a loaded, unpickled or copied run holds it.
 
     Attributes:
         tree: the checkpoint, taken apart.
-        forms: the structures that the trees of the run have in its file, by name; empty if it was not loaded.
+        forms: the structures of the run's trees in its file, by name; empty if the run was not loaded.
     """
 
     tree: StoredTree
@@ -62,14 +62,14 @@ class SavedChains(NamedTuple):
 
 
 def store(tree: Any) -> StoredTree:
-    """Takes a pytree of arrays apart; typed keys become their words."""
+    """A pytree of arrays, taken apart; typed keys become their words."""
     named, _ = flatten(tree, "the run")
     form = Form(_structure(tree), [path for path, _ in named])
     return StoredTree(form, [_to_host(path, leaf) for path, leaf in named])
 
 
 def flatten(tree: Any, name: str) -> tuple[list[tuple[str, Any]], Any]:
-    """(path, leaf) for every leaf of a tree, and its structure; `name` is what the tree is called in errors."""
+    """(path, leaf) for every leaf of a tree, and its structure; errors call the tree `name`."""
     try:
         named, structure = jax.tree_util.tree_flatten_with_path(tree)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Writing a run: taken apart into a header and arrays, which appear in one file whole or not at all."""
+"""Writing a run: it is taken apart into a header and arrays, which are written to one file atomically."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write(run: "Run", path: str | os.PathLike) -> None:
-    """Saves a run; the file appears whole or not at all."""
+    """Save a run, atomically."""
     check_writable(path)
     trees = _take_apart(run)
     fingerprint = {name: value for name, value in run.fingerprint.items() if name != "position"}
@@ -30,12 +30,12 @@ def write(run: "Run", path: str | os.PathLike) -> None:
 
 
 def check_writable(path: str | os.PathLike) -> None:
-    """Raises InputError for a path that cannot be written, before any work is done for it."""
+    """Raise InputError for a path that cannot be written, before any work is done."""
     atomic.destination(path)
 
 
 def _take_apart(run: "Run") -> dict[str, StoredTree | None]:
-    """The trees of a run, in the order of the file; those that `load` named by their paths become what they were."""
+    """The trees of a run, in the order of the file; dicts that `load` made from other classes get their old form."""
     position, chains = run.fingerprint.get("position"), run.checkpoint
     trees: dict[str, StoredTree | None] = {
         "draws": store(run.draws),
@@ -54,7 +54,7 @@ def _take_apart(run: "Run") -> dict[str, StoredTree | None]:
 
 
 def _arranged(forms: dict[str, Form], name: str, tree: Any) -> list[Any] | None:
-    """The leaves of a tree that `load` gave, in the order of its file; None if it has another structure since."""
+    """The leaves of a tree made by `load`, in the order of its file; None if its structure has changed since."""
     if not isinstance(tree, MomentsSummary) or "position" not in forms:
         return forms[name].arrange(tree)
     parts = [forms["position"].arrange(part) for part in tree]
