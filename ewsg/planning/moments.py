@@ -5,10 +5,14 @@ from jaxtyping import Float
 
 
 def root_of_inverse(precision: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-    """L with L Lᵀ = H⁻¹, small eigenvalues of H (scaled to a unit diagonal) bounded from below."""
+    """L with L Lᵀ = H⁻¹, small eigenvalues of H (scaled to a unit diagonal) bounded from below.
+
+    L = S (S H S)^(−½), S = diag(H)^(−½): of all roots the one whose coordinates are most like the parameters, so that a
+    rare column has a coordinate of its own.
+    """
     scale = 1 / np.sqrt(np.maximum(np.diag(precision), 1e-300))
     values, vectors = np.linalg.eigh(precision * np.outer(scale, scale))
-    return scale[:, None] * vectors / np.sqrt(np.maximum(np.abs(values), 1e-6 * values[-1]))
+    return scale[:, None] * (vectors / np.sqrt(np.maximum(np.abs(values), 1e-6 * values[-1]))) @ vectors.T
 
 
 def shrunk_moments(

@@ -1,6 +1,7 @@
 """The noise of minibatch gradients, measured at points of the posterior."""
 
 import functools
+import math
 from typing import NamedTuple
 
 import jax
@@ -22,14 +23,27 @@ class Noise(NamedTuple):
     """The noise of the force that one datum gives, in coordinates z.
 
     Attributes:
-        mean: s² = Tr Cov(n ∇ℓ)/d, averaged over the points.
-        high: its 90 % quantile over the points.
-        tilts: samples of q = r·(G_j − G_i), r ~ N(0, I), over pairs of data at all points.
+        local: s² = Tr Cov(n ∇ℓ)/d at each point.
+        tilts: at each point, samples of q = r·(G_j − G_i), r ~ N(0, I), over pairs of data.
     """
 
-    mean: float
-    high: float
-    tilts: np.ndarray
+    local: Float[np.ndarray, " p"]
+    tilts: Float[np.ndarray, "p pairs"]
+
+    @property
+    def mean(self) -> float:
+        """s², averaged over the points."""
+        return float(self.local.mean())
+
+    @property
+    def high(self) -> float:
+        """The 90 % quantile of s² over the points."""
+        return float(np.quantile(self.local, _QUANTILE))
+
+    def calmer_half(self) -> "Noise":
+        """The noise at the half of the points where it is smallest."""
+        calm = np.argsort(self.local)[: math.ceil(len(self.local) / 2)]
+        return Noise(self.local[calm], self.tilts[calm])
 
     def bias(self, rate: float, rule: str) -> float:
         """The relative error of the sd that `Paired` leaves with `rate` data per unit of time."""
@@ -57,9 +71,7 @@ def measure(
     """
     data = 2 * (min(_MOST_DATA, max(_FEWEST_DATA, target.num_data // len(points))) // 2)
     local, tilts = _measure(target, estimator, data, jnp.asarray(points, jnp.result_type(target.init)), key)
-    local, tilts = np.asarray(local, np.float64), np.asarray(tilts, np.float64)
-    noise = Noise(float(local.mean()), float(np.quantile(local, _QUANTILE)), tilts.ravel())
-    return noise, len(points) * data
+    return Noise(np.asarray(local, np.float64), np.asarray(tilts, np.float64)), len(points) * data
 
 
 @functools.partial(jax.jit, static_argnames="data")

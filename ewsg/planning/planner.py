@@ -14,6 +14,7 @@ from .._core import pytree
 from .._core.types import Key, Position
 from ..collect import AbstractCollector, Draws
 from ..errors import NoPlan
+from ..estimators import AbstractEstimator
 from ..result.run import Run
 from ..running import Tick
 from ..target.mode import Mode
@@ -31,6 +32,7 @@ _PILOT_CHAINS = 32
 PILOT_TIME = 25.0
 _POINTS = 32
 MOST_HALVINGS = 6
+_MOST_HALVINGS_AT_FIRST = 12
 _LAPLACE_SPREAD = 0.7
 _MOST_REFUSED_AT_FIRST = 1e-3
 _ACCURACY_AT_FIRST = 0.25
@@ -100,7 +102,7 @@ class Planner:
         ground = self._at_mode()
         points = self._rng.normal(size=(_POINTS, ground.dimension))
         starts = _LAPLACE_SPREAD * self._rng.normal(size=(_PILOT_CHAINS, ground.dimension))
-        ground, choice = self._choose(ground, points, max(self.accuracy, _ACCURACY_AT_FIRST), None)
+        choice = self._choose_first(ground, points)
         ground, within = self._recentred(ground, *self._first_pilot(ground, choice, starts))
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
         ground, choice = self._choose(ground, points, self.accuracy, self._left())
@@ -112,19 +114,39 @@ class Planner:
         self.mode, spent = the_mode(self.target, self.init, self._rng)
         assert self.mode.precision is not None
         root = root_of_inverse(self.mode.precision)
-        probes = self._rng.normal(size=(num_probes(self.target.num_data), len(root)))
-        ground = lay(self.target, self.mode.position, root, probes)
+        ground = lay(self.target, self.mode.position, root, self._probes(len(root)))
         self.spent += spent + ground.spent
         return ground
+
+    def _probes(self, dimension: int) -> Float[np.ndarray, "p d"]:
+        """Where the leverage is measured: every coordinate at −1 or 1, so that no direction of a column is missed."""
+        return self._rng.choice([-1.0, 1.0], size=(num_probes(self.target.num_data), dimension))
+
+    def _choose_first(self, ground: Ground, points: Float[np.ndarray, "p d"]) -> rule.Choice:
+        """A setting that is cheap and may be too hot: a pilot that objects costs half of the next one.
+
+        The points are guesses, some of them far from the posterior, where the noise says nothing: half of them count.
+        """
+        noise = self._measure(ground, rule.FIRST, ground.estimators[rule.FIRST], points).calmer_half()
+        n, accuracy = self.target.num_data, max(self.accuracy, _ACCURACY_AT_FIRST)
+        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy)
+        choices = [rule.full(n, accuracy), *([first] if first else [])]
+        return min(choices, key=lambda choice: choice.price)
+
+    def _measure(
+        self, ground: Ground, kind: str, estimator: AbstractEstimator, points: Float[np.ndarray, "p d"]
+    ) -> Noise:
+        self.tick(0, "measuring the noise of minibatches")
+        noise, drawn = measure(ground.within, estimator, points, self.key())
+        self.spent += rule.EVALUATIONS[kind] * drawn
+        return noise
 
     def _choose(
         self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float, budget: float | None
     ) -> tuple[Ground, rule.Choice]:
         """The cheapest setting, or the one with the least error for a budget; and the ground with what it needs."""
-        self.tick(0, "measuring the noise of minibatches")
         n, d = self.target.num_data, ground.dimension
-        noise, drawn = measure(ground.within, ground.estimators[rule.FIRST], points, self.key())
-        self.spent += rule.EVALUATIONS[rule.FIRST] * drawn
+        noise = self._measure(ground, rule.FIRST, ground.estimators[rule.FIRST], points)
         self.noises = {rule.FIRST: noise}
         choices = [rule.full(n, accuracy, budget=budget)]
         first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=budget)
@@ -134,8 +156,7 @@ class Planner:
         self._plainer = best.setting
         prepare = self._share(2 * d * n)
         if prepare < _SECOND_ORDER_SHARE * (best.price if budget is None else budget):
-            noise, drawn = measure(ground.within, ground.second_order_unprepared(), points, self.key())
-            self.spent += rule.EVALUATIONS[rule.SECOND] * drawn
+            noise = self._measure(ground, rule.SECOND, ground.second_order_unprepared(), points)
             self.noises[rule.SECOND] = noise
             second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, budget)
             if second is not None and second.price < _SECOND_ORDER_SHARE * best.price:
@@ -167,7 +188,7 @@ class Planner:
         setting = choice.setting
         if choice.bias > self.accuracy:  # heat feeds noise: such predictions are several times too low
             setting = self._cheaper(setting.halved())
-        for _ in range(MOST_HALVINGS):
+        for _ in range(_MOST_HALVINGS_AT_FIRST):
             tried = self._attempt(ground, setting, starts, Draws())
             driven = tried.to(tried.steps(_FIRST_PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
             run = driven.run
@@ -191,10 +212,9 @@ class Planner:
         z = np.linalg.solve(root, (draws - center).reshape(-1, len(center)).T).T.reshape(draws.shape)
         mean, cov = shrunk_moments(z, temperature)
         values, vectors = np.linalg.eigh(cov)
-        new_root = root @ (vectors * np.sqrt(values))
-        within = (z.reshape(-1, len(center)) - mean) @ (vectors / np.sqrt(values))
-        probes = within[self._rng.choice(len(within), num_probes(self.target.num_data), replace=False)]
-        ground = lay(self.target, self._unravel(center + root @ mean), new_root, probes)
+        new_root = root @ (vectors * np.sqrt(values)) @ vectors.T
+        within = (z.reshape(-1, len(center)) - mean) @ (vectors / np.sqrt(values)) @ vectors.T
+        ground = lay(self.target, self._unravel(center + root @ mean), new_root, self._probes(len(center)))
         self.spent += ground.spent
         return ground, within
 

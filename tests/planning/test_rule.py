@@ -11,7 +11,7 @@ from ewsg.result.paired import predicted_sd_error
 def gaussian_noise(size: float) -> Noise:
     """Tilts of data whose forces differ by N(0, s² I): q ~ N(0, 2 s² d) along r, here with d = 1."""
     tilts = np.sqrt(2 * size) * np.random.default_rng(0).normal(size=20_000)
-    return Noise(size, size, tilts)
+    return Noise(np.full(1, size), tilts[None])
 
 
 def test_work_is_that_of_a_unit_gaussian():
@@ -75,3 +75,11 @@ def test_halving_doubles_the_price_of_time():
     assert setting.halved().per_time(1000) == pytest.approx(2 * setting.per_time(1000))
     assert rule.Setting(rule.FULL, 0, 0.5).per_time(1000) == pytest.approx(2000)
     assert rule.Setting(rule.SECOND, 8, 0.1).per_step(1000) == 32
+
+
+def test_the_calmer_half_leaves_out_points_far_away():
+    noise = Noise(np.array([3.0, 1e6, 1.0, 1e5]), np.arange(8.0).reshape(4, 2))
+    calm = noise.calmer_half()
+    assert calm.mean == 2.0
+    np.testing.assert_array_equal(calm.tilts, [[4.0, 5.0], [0.0, 1.0]])
+    assert noise.high == pytest.approx(np.quantile([1.0, 3.0, 1e5, 1e6], 0.9))
