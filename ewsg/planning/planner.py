@@ -192,7 +192,7 @@ class Planner:
             tried = self._attempt(ground, setting, starts, Draws())
             driven = tried.to(tried.steps(_FIRST_PILOT_TIME), self.stop, self.telling("first pilot"), lambda run: None)
             run = driven.run
-            virial = np.mean(run.stats["virial"], (0, 1), dtype=np.float64)
+            virial = np.asarray(run.stats["virial"], np.float64).mean((0, 1))
             hot = float(virial.mean()) - 1 > _MOST_HEAT_AT_FIRST
             refused = float(run.stats["refused"].mean()) > _MOST_REFUSED_AT_FIRST
             objections = tuple(name for name, holds in (("refused", refused), ("virial", hot)) if holds)
