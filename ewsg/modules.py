@@ -94,7 +94,7 @@ def log_likelihood_of(module: Any, loss: Callable) -> Callable[[Position, Any], 
 
 
 def prediction_of(module: Any, loss: Callable) -> Callable[[Position, Any], Any]:
-    """(params, (input, target)) -> what the module predicts: class probabilities of `cross_entropy`, else its output."""
+    """(params, (input, target)) -> what is predicted: class probabilities under `cross_entropy`, else the output."""
     call = function_of(module)
 
     def predict(params: Position, datum: Any) -> Any:

@@ -3,56 +3,22 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._core.component import describe
 from .._core.types import Key, Position
 from .._engine import start as _start
 from .._engine.plan import Plan
 from ..collect import Draws
-from ..estimators import Full, Paired
-from ..integrators import BAOAB
 from ..result.run import Run
 from ..running import Chains, Tick, begin
-from ..sampler import Method, Sampler
+from ..sampler import Sampler
 from ..target.target import Target
+from .network_rule import Setting
 
 _DIVERGENCE_LIMIT = 1e6
 _GROWTH = 1.5
 _FEWEST_DRAWS = 16
-
-
-class Setting(NamedTuple):
-    """What a step does.
-
-    Attributes:
-        batch: m, data per step; 0 is all of them.
-        step_size: h.
-        friction: γ.
-        rule: of `Paired`.
-    """
-
-    batch: int
-    step_size: float
-    friction: float
-    rule: str
-
-    def method(self) -> Method:
-        """Estimator and integrator."""
-        estimator = Paired(self.batch // 2, self.rule) if self.batch else Full()
-        return Method(estimator, BAOAB(self.step_size, self.friction))
-
-    def per_step(self, num_data: int) -> int:
-        """Datum gradients per step, of one chain."""
-        return self.batch or num_data
-
-    def steps(self, relaxations: float) -> int:
-        """Steps in which the momentum forgets so many times: each takes the time 1/γ."""
-        return math.ceil(relaxations / (self.friction * self.step_size))
-
-    def halved(self) -> "Setting":
-        """Half the step with as many data: less error of the step, and less noise, at twice the price."""
-        return self._replace(step_size=self.step_size / 2)
 
 
 @dataclasses.dataclass(frozen=True)

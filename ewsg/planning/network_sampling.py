@@ -16,22 +16,22 @@ from .._engine import interrupt, placement, progress as _progress, start as _sta
 from .._engine.draws import Kept
 from .._engine.state import Checkpoint
 from ..collect import AbstractCollector, Draws, as_collector
-from ..errors import InputError, NoPlan
+from ..errors import InputError
 from ..estimators import Full
 from ..result import storage
 from ..result.autosave import Autosave
-from ..result.predictive import PredictiveVerdict
 from ..result.restore import restore
 from ..result.run import Run
 from ..running import Chains, Tick, explained
 from ..sampler import Sampler
 from ..target.likelihood import OfModule
 from ..target.target import Target
-from .legs import Leg, Setting
-from .networks import MOST_HALVINGS, PASSES, RELAXATIONS, NetworkPlanner
+from .legs import Leg
+from .network_goal import last_step, run_to_goal
+from .network_rule import Setting
+from .networks import PASSES, RELAXATIONS, NetworkPlanner
 from .plan import Plan
 from .planner import Goal
-from .watch import known, watch
 
 NETWORK = "network"
 """The entry of `run.settings` that the planned run of a network has."""
@@ -60,7 +60,9 @@ class NetworkPlan(Plan):
         return f"Plan for predictions to {self.accuracy:g} posterior sd"
 
 
-def plan_network(target: Target, goal: Goal, init: Any, seed: Any, rng: str | None, progress: Any, devices: int) -> Plan:
+def plan_network(
+    target: Target, goal: Goal, init: Any, seed: Any, rng: str | None, progress: Any, devices: int
+) -> Plan:
     """The first half of `sample_network`: up to the first look at the chains."""
     with interrupt.deferred(terminate=False) as stop, _progress.bar(1, progress, "planning") as tick:
         planner = _planner(target, goal, init, seed, rng, stop, tick, devices)
@@ -119,7 +121,7 @@ def continue_network(
         driven = _restored(planner, run)
         done = run.settings["num_steps"]
         look = next(steps for steps in driven.looks(RELAXATIONS) if steps >= done)
-        look = min(look, _end(planner, driven))
+        look = min(look, last_step(planner, driven))
         if look > done:
             driven = driven.to(look, stop, planner.telling("run"), lambda run: saver.if_due(lambda: run))
         return _complete(planner, driven, saver)
@@ -176,8 +178,9 @@ def _starts(target: Target, init: Any, key: Key, count: int) -> Position:
         return jax.tree.map(np.asarray, found)
     first = jax.tree.map(np.asarray, _start.starting_points(target, None, key, 1).first)
     rng = np.random.default_rng(np.asarray(_random.pack(key), np.uint32).tolist())
-    shuffle = lambda leaf: rng.permutation(leaf.ravel()).reshape(leaf.shape)
-    others = [jax.tree.map(shuffle, first) for _ in range(count - 1)]
+    others = [
+        jax.tree.map(lambda leaf: rng.permutation(leaf.ravel()).reshape(leaf.shape), first) for _ in range(count - 1)
+    ]
     return jax.tree.map(lambda *leaves: np.stack(leaves), first, *others)
 
 
@@ -206,7 +209,7 @@ def _notes(planner: NetworkPlanner, driven: Leg) -> dict[str, tuple[Any, str]]:
     assert planner.warm is not None
     assert driven.run is not None
     setting, n, chains = driven.setting, planner.target.num_data, planner.goal.num_chains
-    warm, root = planner.warm, planner.curvature**0.5
+    warm, root, predicted = planner.warm, planner.curvature**0.5, planner.prediction
     ended = "doubling the epochs gained less than d/4" if warm.settled else "a fifth of the budget ended it"
     potential = warm.potentials[-1] if warm.potentials else float("nan")
     budget = (planner.goal.budget or 0.0) / n / chains
@@ -218,7 +221,7 @@ def _notes(planner: NetworkPlanner, driven: Leg) -> dict[str, tuple[Any, str]]:
         "step size": (setting.step_size, f"h = 0.1/√λ_max = {0.1 / root:.4g}, halved by every pilot that is too hot"),
         "friction": (setting.friction, "γ = 0.07 √λ_max"),
         "data per step": (setting.batch or n, "the least whose noise is predicted to change sds by at most 2 %"),
-        "noise ratio": (planner.noise_ratio, f"noise of gradients over injected noise; sds off by {planner.bias:.1%}"),
+        "noise ratio": (predicted.noise_ratio, f"gradient noise over injected noise; sds off by {predicted.bias:.1%}"),
         "pilots": (len(planner.pilots), pilots),
         "budget": (budget, f"passes over the data per chain, {told}"),
         "spent": (driven.run.cost.data_passes, "of them so far: warm start, curvature, noise, pilots, first look"),
@@ -226,69 +229,10 @@ def _notes(planner: NetworkPlanner, driven: Leg) -> dict[str, tuple[Any, str]]:
 
 
 def _complete(planner: NetworkPlanner, driven: Leg, saver: Autosave) -> Run:
-    run = _run_to_goal(planner, driven, lambda run: saver.if_due(lambda: run))
+    run = run_to_goal(planner, driven, lambda run: saver.if_due(lambda: run))
     run = explained(run, driven.chains.sampler)
     saver.save(run)
     return run
-
-
-def _run_to_goal(planner: NetworkPlanner, driven: Leg, save: Callable[[Run], None]) -> Run:
-    """Looks at the chains at times a factor 1.5 apart; half the step when something speaks against them."""
-    halvings = 0
-    while True:
-        run = driven.run
-        assert run is not None
-        planner.note_speed(driven)
-        if planner.stop():
-            return _judged("interrupted", planner, run)
-        verdict = _verdict("budget", planner, run)
-        wanted = planner.goal.accuracy is not None
-        if wanted and verdict.mixed and not verdict.objections:
-            return _judged("reached", planner, run)
-        done, end = run.settings["num_steps"], _end(planner, driven)
-        if verdict.objections and halvings < MOST_HALVINGS:
-            halvings += 1
-            try:
-                driven = planner.again(driven)
-                continue
-            except NoPlan:  # the budget ends here, or no step helps
-                return _judged("biased", planner, run)
-        if end <= done or verdict.objections:
-            return _judged("biased" if verdict.objections else "budget", planner, run)
-        look = next(steps for steps in driven.looks(RELAXATIONS) if steps > done) if wanted else end
-        tell = planner.telling(f"predictions to {verdict.mcse:.2g} sd, R-hat {verdict.rhat:.2f}")
-        driven = driven.to(min(look, end), planner.stop, tell, save)
-
-
-def _end(planner: NetworkPlanner, driven: Leg) -> int:
-    """Steps from the start of the chains that the budget pays: whole draws."""
-    assert driven.run is not None
-    total = driven.run.settings["num_steps"] + planner.affordable(driven)
-    return driven.discard + max(0, total - driven.discard) // driven.thin * driven.thin
-
-
-def _verdict(word: str, planner: NetworkPlanner, run: Run) -> PredictiveVerdict:
-    found, agreed = watch(run, settled=True), known(run, planner.target)
-    passes = (planner.goal.budget or 0.0) / planner.target.num_data / planner.goal.num_chains
-    return PredictiveVerdict(
-        word=word,
-        accuracy=planner.accuracy,
-        mcse=agreed.mcse,
-        rhat=agreed.rhat,
-        kinetic=found.kinetic,
-        configurational=found.configurational,
-        bias=found.bias,
-        failed=found.failed,
-        passes=passes,
-        objections=found.objections,
-    )
-
-
-def _judged(word: str, planner: NetworkPlanner, run: Run) -> Run:
-    """The run with its verdict."""
-    verdict = _verdict(word, planner, run)
-    settings = run.settings | {"verdict": verdict.to_json(), "interrupted": word == "interrupted"}
-    return dataclasses.replace(run, settings=settings)
 
 
 def _restored(planner: NetworkPlanner, run: Run) -> Leg:
@@ -301,9 +245,7 @@ def _restored(planner: NetworkPlanner, run: Run) -> Leg:
     assert isinstance(restored.checkpoint, Checkpoint)
     checkpoint = jax.tree.map(lambda leaf: leaf.copy(), restored.checkpoint)  # the loop takes its arguments over
     kept = Kept(restored.draws, restored.stats)
-    chains = Chains(
-        sampler, Draws(), settings, restored.fingerprint, checkpoint, kept, restored.cost, planner.devices
-    )
+    chains = Chains(sampler, Draws(), settings, restored.fingerprint, checkpoint, kept, restored.cost, planner.devices)
     batch = 0 if isinstance(estimator, Full) else 2 * estimator.batch_size
     rule = "weight" if isinstance(estimator, Full) else estimator.rule
     setting = Setting(batch, integrator.step_size, integrator.friction, rule)

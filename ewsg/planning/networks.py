@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,23 +13,20 @@ from .._core import pytree
 from .._core.types import Key, Position
 from .._engine.plan import Plan as Steps
 from ..errors import NoPlan
-from ..result.paired import predicted_sd_error
 from ..running import Tick
 from ..target.target import Target
-from .legs import Leg, Setting, leg
+from .legs import Leg, leg
+from .network_rule import Prediction, Setting, choose
 from .planner import Goal
 from .stiffness import largest_curvature, tilts
 from .warm import Warm, warm_start
 from .watch import watch
 
-CHAINS, ACCURACY, PASSES = 8, 0.1, 500
+CHAINS, ACCURACY, PASSES = 8, 0.2, 500
 """Chains, accuracy of predictions, and passes over the data per chain, of a network's run that is told nothing."""
-STEP, FRICTION = 0.1, 0.07
-"""h √λ_max and γ/√λ_max."""
 RELAXATIONS = 10.0
 """Times 1/γ of a pilot."""
 MOST_HALVINGS = 6
-_BIAS = 0.02
 _BURN_SHARE, _WARM_SHARE, _HEAT_SHARE = 0.2, 0.2, 0.1
 _MOST_STARTS = 8
 _MEASURED_POINTS = 4
@@ -37,7 +34,6 @@ _PILOT_DRAWS = 40
 _HEATED, _POINTS_PER_CHAIN = 2, 4
 _FEWEST_STEPS = 200
 _MOST_DRAWS, _DRAW_BYTES = 4_000, 256 * 2**20
-_SEQUENTIAL_DIMENSION = 64
 
 
 class NetworkPlanner:
@@ -69,7 +65,7 @@ class NetworkPlanner:
         self.stop, self.tick, self.devices = stop, tick, devices
         self.spent, self.began, self.seconds_per_step = 0, time.perf_counter(), 0.0
         self.warm: Warm | None = None
-        self.curvature, self.noise_ratio, self.bias = float("nan"), float("nan"), float("nan")
+        self.curvature, self.prediction = float("nan"), Prediction(0.0, 0.0)
         self.pilots: list[tuple[str, ...]] = []
         self._key, self._num_keys = key, 0
         self._rng = np.random.default_rng(np.asarray(_random.pack(key), np.uint32).tolist())
@@ -77,7 +73,7 @@ class NetworkPlanner:
 
     @property
     def accuracy(self) -> float:
-        """What is judged against: the accuracy asked for, or 0.1."""
+        """What is judged against: the accuracy asked for, or 0.2."""
         return ACCURACY if self.goal.accuracy is None else self.goal.accuracy
 
     def plan(self) -> Leg:
@@ -95,7 +91,9 @@ class NetworkPlanner:
             self._check_stop()
             return self._spares(_WARM_SHARE, spent)
 
-        tell = lambda epoch, potential: self.tick(0, f"warm start: epoch {epoch}, −log posterior {potential:.4g}")
+        def tell(epoch: int, potential: float) -> None:
+            self.tick(0, f"warm start: epoch {epoch}, −log posterior {potential:.4g}")
+
         self.tick(0, "warm start")
         self.warm = found = warm_start(self.target, self.starts, self.key(), go_on, tell)
         self.spent += found.spent
@@ -148,17 +146,10 @@ class NetworkPlanner:
             more: takes so many times as many data.
         """
         self.tick(0, "noise of minibatches")
-        root, n, d = math.sqrt(self.curvature), self.target.num_data, self.dimension
-        rule = "sequential" if d <= _SEQUENTIAL_DIMENSION else "weight"
-        everything = Setting(0, STEP / root, FRICTION * root, rule)
         found, cost = tilts(self.target, points, self.key())
         self.spent += cost
-        for batch in _even_numbers(n // more):
-            self.noise_ratio, self.bias = _predicted(found / batch, everything, d, batch)
-            if self.bias <= _BIAS:
-                return everything._replace(batch=more * batch)
-        self.noise_ratio, self.bias = 0.0, 0.0
-        return everything
+        setting, self.prediction = choose(self.curvature, found, self.dimension, self.target.num_data, more)
+        return setting
 
     # ------------------------------------------------------------------ chains
 
@@ -170,32 +161,38 @@ class NetworkPlanner:
             self._check_budget(setting, total)
             length = min(setting.steps(RELAXATIONS), int(_BURN_SHARE * total))
             half = length // 2
-            pilot = self._leg(setting, starts, Steps(length, half, max(1, (length - half) // _PILOT_DRAWS)))
-            pilot = pilot.to(length, self.stop, self.telling("pilot"), lambda run: None)
+            thin = min(self._thin(starts, total), max(1, half // _PILOT_DRAWS))
+            pilot = self._leg(setting, starts, Steps(length, half, thin))
+            pilot = pilot.to(half + (length - half) // thin * thin, self.stop, self.telling("pilot"), lambda run: None)
             assert pilot.run is not None
-            self._enter(pilot)
             found = watch(pilot.run, settled=False)
             self.pilots.append(found.objections)
             self._check_stop()
+            if not found.objections and not self.goal.pooled:  # whoever takes the second half of a chain discards it
+                self.note_speed(pilot)
+                return pilot
+            self._enter(pilot)
             starts = pilot.positions if not found.failed else starts
             if not found.objections:
-                return self._started(setting, starts, total)
+                return self._started(setting, starts, int(_BURN_SHARE * total) - length)
             setting = setting.halved()
         raise NoPlan(
             f"the chains stay too hot however small the step, after {MOST_HALVINGS} halvings: check loss and log_prior "
             "(kinks, very large inputs), standardise the inputs, or give an estimator and an integrator"
         )
 
-    def _started(self, setting: Setting, starts: Position, total: int) -> Leg:
-        """The run, up to its first look: a fifth of the steps, pilot included, is discarded."""
+    def _started(self, setting: Setting, starts: Position, discard: int) -> Leg:
+        """The run up to its first look: a fifth of the steps, with those of the pilot, is discarded."""
         left = self._affordable(setting, self.goal.num_chains)
-        discard = max(0, int(_BURN_SHARE * total) - (total - left))
-        bytes_per_draw = self.goal.num_chains * pytree.num_bytes(starts) // jax.tree.leaves(starts)[0].shape[0]
-        most = max(_PILOT_DRAWS, min(_MOST_DRAWS, _DRAW_BYTES // bytes_per_draw))
-        thin = max(1, math.ceil((left - discard) / most))
+        thin = self._thin(starts, left - discard)
         begun = self._leg(setting, starts, Steps(0, discard, thin))
         end = min(next(begun.looks(RELAXATIONS)), discard + (left - discard) // thin * thin)
         return begun.to(end, self.stop, self.telling("run"), lambda run: None)
+
+    def _thin(self, starts: Position, steps: int) -> int:
+        """Steps per draw: 4,000 draws, or as many as fit into 256 MiB."""
+        most = _DRAW_BYTES // pytree.num_bytes(starts)
+        return max(1, math.ceil(steps / max(_PILOT_DRAWS, min(_MOST_DRAWS, most))))
 
     def again(self, driven: Leg) -> Leg:
         """The chains go on from where they are with half the step; their draws so far are given up."""
@@ -273,30 +270,6 @@ class NetworkPlanner:
     def _check_stop(self) -> None:
         if self.stop():
             raise KeyboardInterrupt
-
-
-def _predicted(found: np.ndarray, setting: Setting, dimension: int, batch: int) -> tuple[float, float]:
-    """ρ = h Tr Cov(force)/(2γd) and the relative error of the sd, from tilts q/m."""
-    tilt = setting.step_size * found
-    share = np.clip(tilt / 2, -1, 1)
-    trace = float(np.mean(found**2)) * batch / 2
-    ratio = setting.step_size * trace / (2 * setting.friction * dimension)
-    bias = predicted_sd_error(
-        second=float(np.mean(tilt**2)),
-        lean=float(np.mean(2 * share * tilt)),
-        squared_share=float(np.mean((share * tilt) ** 2)),
-        noise_ratio=ratio,
-        rule=setting.rule,
-    )
-    return ratio, bias
-
-
-def _even_numbers(below: int) -> Iterator[int]:
-    """2, 4, 6, 8, 10, 12, 16, 20, ...: about a quarter apart, below a bound."""
-    number = 2
-    while number < below:
-        yield number
-        number += max(2, 2 * (number // 8))
 
 
 def _repeated(positions: Position, count: int) -> Position:

@@ -38,20 +38,16 @@ def predictions(target: Target, draws: Position) -> Float[np.ndarray, "chain dra
     Those of a module are class probabilities (of `ewsg.modules.cross_entropy`) or its output; of any other target, the
     log-likelihoods of the rows.
     """
-    length = jax.tree.leaves(draws)[0].shape[1]
-    chosen = spaced(length, _MOST_DRAWS)
+    chosen = spaced(jax.tree.leaves(draws)[0].shape[1], _MOST_DRAWS)
     rows = spaced(target.num_data, _ROWS)
-    found = [
-        np.asarray(_predicted(target, jax.tree.map(lambda leaf, c=chain: leaf[c, chosen], draws), rows), np.float64)
-        for chain in range(jax.tree.leaves(draws)[0].shape[0])
-    ]
-    return np.stack(found)
+    found = [_predicted(target, jax.tree.map(lambda leaf, k=k: leaf[:, k], draws), rows) for k in chosen]
+    return np.stack([np.asarray(values, np.float64) for values in found], 1)
 
 
 @jax.jit
-def _predicted(target: Target, draws: Position, rows: Indices) -> Float[Array, "draw p"]:
-    batch = target.take(rows)
-    return jax.lax.map(functools.partial(_flat, target, batch), draws)
+def _predicted(target: Target, draws: Position, rows: Indices) -> Float[Array, "chain p"]:
+    """The predictions of one draw of every chain."""
+    return jax.vmap(functools.partial(_flat, target, target.take(rows)))(draws)
 
 
 def _flat(target: Target, batch: Batch, params: Position) -> Float[Array, " p"]:

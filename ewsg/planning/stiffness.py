@@ -42,7 +42,7 @@ def largest_curvature(target: Target, position: Position, rng: np.random.Generat
         products += 1
         direction = unravel(jnp.asarray(vector, flat.dtype))
         each = [len(part) * pytree.host_rows(_product(target, position, direction, part), 0) for part in parts]
-        return sum(each) / len(rows)
+        return np.sum(each, axis=0) / len(rows)
 
     values = lanczos(product, rng.normal(size=flat.size), min(_STEPS, flat.size))
     return float(values[-1]) if len(values) else float("nan"), 2 * products * len(rows)

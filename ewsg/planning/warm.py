@@ -1,4 +1,4 @@
-"""Warm start of a network: Adam on minibatches, until more of it would be undone by the temperature of the posterior."""
+"""Warm start of a network: Adam, until the temperature of the posterior would undo what more of it gains."""
 
 import functools
 from collections.abc import Callable

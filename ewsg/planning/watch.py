@@ -37,8 +37,9 @@ def watch(run: Run, settled: bool) -> Watched:
     """The temperatures of a run, and what speaks against it.
 
     Too hot is a kinetic temperature, or a configurational one, above 1 by more than 5 % and three standard errors; too
-    cold, a kinetic one below. The configurational temperature is below 1 until a chain has forgotten where it began, and
-    the kinetic one while the chain still climbs from the optimum to the posterior: `settled` is whether it is there.
+    cold, a kinetic one below. The configurational temperature is below 1 until a chain has forgotten where it began,
+    and the kinetic one while the chain still climbs from the optimum to the posterior: `settled` is whether it is
+    there.
     """
     failed = float(1 - run.ok.mean())
     if not run.ok.any():

@@ -7,7 +7,7 @@ from .verdict import ENDS, Verdict
 
 _WORDS = {
     "failed": "{failed:.0%} of the chains became infinite",
-    "hot": "the chains are too hot (kinetic temperature {kinetic:.3f}, configurational {configurational:.3f}, against 1)",
+    "hot": "the chains are too hot (temperature {kinetic:.3f} kinetic, {configurational:.3f} configurational, not 1)",
     "cold": "the chains are too cold (kinetic temperature {kinetic:.3f} against 1)",
     "tilts": "the minibatches are too noisy (the sd is predicted to be off by {bias:.1%})",
 }
@@ -70,8 +70,9 @@ class PredictiveVerdict:
 
     @property
     def more(self) -> float:
-        """How many times as long a run would reach the accuracy."""
-        return (self.mcse / (self.accuracy / 2)) ** 2
+        """How many times as long a run would reach the accuracy: at least 1.5 times, where the chains disagree."""
+        longer = (self.mcse / (self.accuracy / 2)) ** 2
+        return longer if self.rhat <= _MOST_RHAT else max(longer, 1.5)
 
     def __str__(self) -> str:
         known = (
@@ -88,12 +89,13 @@ class PredictiveVerdict:
                 f"Do not rely on these draws: {against or 'no step was small enough'}; {known}. Give a larger budget "
                 "(data_passes=), in which the step can be halved."
             )
-        longer = max(self.more, 1.5)
-        passes = f" data_passes={2 * self.passes * longer / 2:.2g}," if self.passes else ""
-        more = f" Give{passes} about {longer:.2g} times as much, or use the predictions with this error."
-        if self.word == "budget":
-            return f"Accuracy {self.accuracy:g} of predictions not reached, the budget ended first: {known}.{more}"
-        return f"Interrupted before accuracy {self.accuracy:g} of predictions was reached: {known}."
+        if self.word == "interrupted":
+            return f"Interrupted before accuracy {self.accuracy:g} of predictions was reached: {known}."
+        more = f"data_passes={self.passes * self.more:.2g}" if self.passes else f"{self.more:.2g} times as many seconds"
+        return (
+            f"Accuracy {self.accuracy:g} of predictions not reached, the budget ended first: {known}. Give about "
+            f"{more}, or use the predictions with this error."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As `run.settings` holds it."""

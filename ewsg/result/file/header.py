@@ -9,8 +9,8 @@ from ..._core.component import describe
 from ..._engine import state
 from ...errors import FileFormatError
 from ..cost import RunCost
-from ..predictive import verdict_of
 from ..paired import are_whole
+from ..predictive import verdict_of
 from .archive import DTYPES, check_promises, promise
 from .trees import Form, StoredTree, count_leaves
 
