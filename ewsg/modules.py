@@ -93,6 +93,17 @@ def log_likelihood_of(module: Any, loss: Callable) -> Callable[[Position, Any], 
     return log_likelihood
 
 
+def prediction_of(module: Any, loss: Callable) -> Callable[[Position, Any], Any]:
+    """(params, (input, target)) -> what is predicted: class probabilities under `cross_entropy`, else the output."""
+    call = function_of(module)
+
+    def predict(params: Position, datum: Any) -> Any:
+        output = call(params, datum[0])
+        return jax.nn.softmax(output) if loss is cross_entropy else output
+
+    return predict
+
+
 def is_module(value: Any) -> bool:
     """Whether this is an Equinox or a Flax NNX module."""
     return isinstance(value, eqx.Module) or _nnx(value) is not None

@@ -23,12 +23,11 @@ from .integrators import BAOAB, AbstractIntegrator
 from .planning.goal import Goal
 from .planning.plan import Plan as Plan
 from .planning.sampling import (
-    DEFAULT_ACCURACY,
-    DEFAULT_CHAINS,
     GOAL,
     check_accuracy,
     check_chains,
     continue_planned,
+    defaults,
     sample_planned,
 )
 from .recipes import Method
@@ -114,7 +113,7 @@ def sample(
             discard=discard,
             thin=thin,
         )
-        goal = _goal(estimator, accuracy, data_passes, seconds, num_chains, target)
+        goal = _goal(estimator, accuracy, data_passes, seconds, num_chains, target, init)
         options = {"collect": collect, "progress": progress, "save_to": save_to, "devices": devices}
         if isinstance(estimator, Plan):
             check_same_target(estimator.pilot.fingerprint, target)
@@ -275,14 +274,16 @@ def _goal(
     seconds: float | None,
     num_chains: int | None,
     target: Any,
+    init: Any,
 ) -> Goal:
     """The goal of a planned run, checked."""
+    default_accuracy, default_chains = defaults(target, init)
     for name, value in (("data_passes", data_passes), ("seconds", seconds)):
         if value is not None:
             check_positive("sample", name, value)
     if accuracy is None and data_passes is None and seconds is None:
-        accuracy = DEFAULT_ACCURACY if plan is None else plan.accuracy
-    chains = check_chains(DEFAULT_CHAINS if num_chains is None else num_chains)
+        accuracy = default_accuracy if plan is None else plan.accuracy
+    chains = check_chains(default_chains if num_chains is None else num_chains)
     if plan is not None:
         chains = plan.pilot.settings["num_chains"]
         if num_chains not in (None, chains):

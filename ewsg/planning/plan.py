@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from ..result.run import Run
-from ..sampler import MethodInCoordinates
+from ..sampler import Method, MethodInCoordinates
 from . import rule
 from .attempt import Driven
 from .planner import Planner
@@ -23,13 +23,13 @@ class Plan:
 
     Attributes:
         accuracy: of every mean and sd, in posterior sd, that it was made for.
-        method: estimator, integrator and coordinates.
+        method: estimator, integrator and, unless it is for a network, coordinates.
         notes: every number of the plan by name, and where it came from.
         pilot: the run that accepted it; its draws are draws of the posterior.
     """
 
     accuracy: float
-    method: MethodInCoordinates
+    method: Method | MethodInCoordinates
     notes: dict[str, tuple[Any, str]]
     pilot: Run
 
@@ -37,11 +37,16 @@ class Plan:
         """Writes the plan and its pilot to one file, with which `ewsg.resume(path, target)` goes on."""
         self.pilot.save(path)
 
+    @property
+    def title(self) -> str:
+        """What it is for."""
+        return f"Plan for every mean and sd to {self.accuracy:g} posterior sd"
+
     def __str__(self) -> str:
         numbers = {name: _number(value) for name, (value, _) in self.notes.items()}
         left, middle = (max(map(len, texts)) for texts in (numbers, numbers.values()))
         rows = (f"  {name:<{left}}  {numbers[name]:<{middle}}  {why}" for name, (_, why) in self.notes.items())
-        return "\n".join([f"Plan for every mean and sd to {self.accuracy:g} posterior sd", *rows])
+        return "\n".join([self.title, *rows])
 
     __repr__ = __str__
 

@@ -29,6 +29,8 @@ from .accuracy import looks, run_to_goal
 from .attempt import Attempt, Driven
 from .goal import Goal
 from .ground import Ground
+from .network_sampling import NETWORK, continue_network, is_network, plan_network, sample_network
+from .networks import ACCURACY, CHAINS
 from .plan import Plan, describe_plan
 from .planner import Planner
 
@@ -43,9 +45,9 @@ GOAL = "goal"
 def plan(
     target: Target,
     *,
-    accuracy: float = DEFAULT_ACCURACY,
+    accuracy: float | None = None,
     init: Position | None = None,
-    num_chains: int = DEFAULT_CHAINS,
+    num_chains: int | None = None,
     seed: int | jax.Array = 0,
     rng: str | None = None,
     progress: bool | None = None,
@@ -55,9 +57,9 @@ def plan(
 
     Args:
         target: the posterior.
-        accuracy: of every mean and sd, in posterior standard deviations.
+        accuracy: of every mean and sd, in posterior standard deviations: 0.05; of a network, of its predictions: 0.1.
         init: where the search for the mode starts; None is the target's own.
-        num_chains: chains of the run to come.
+        num_chains: chains of the run to come: 32, of a network 8.
         seed: as in `ewsg.sample`.
         rng: as in `ewsg.sample`.
         progress: as in `ewsg.sample`.
@@ -73,7 +75,11 @@ def plan(
         >>> plan.notes["friction"]
         (1.0, 'the best for means and sds of N(0, I)')
     """
-    goal = Goal(check_accuracy(accuracy), None, None, check_chains(num_chains))
+    default_accuracy, default_chains = defaults(target, init)
+    accuracy = check_accuracy(default_accuracy if accuracy is None else accuracy)
+    goal = Goal(accuracy, None, None, check_chains(default_chains if num_chains is None else num_chains))
+    if is_network(target, init):
+        return plan_network(target, goal, init, seed, rng, progress, devices)
     with interrupt.deferred(terminate=False) as stop, _progress.bar(1, progress, "planning") as tick:
         planner = _planner(target, goal, init, seed, rng, Draws(), stop, tick, devices)
         driven, notes = _planned(planner)
@@ -95,6 +101,9 @@ def sample_planned(
     devices: int,
 ) -> Run:
     """Plans, and runs until the goal is reached: `ewsg.sample` without an estimator."""
+    if is_network(target, init):
+        options = {"collect": collect, "progress": progress, "save_to": save_to, "devices": devices}
+        return sample_network(target, goal, init=init, seed=seed, rng=rng, **options)
     if save_to is not None:
         storage.check_writable(save_to)
     saver = Autosave(save_to)
@@ -118,6 +127,9 @@ def continue_planned(
 
     Bit for bit as if never interrupted: chains are looked at after the same numbers of steps.
     """
+    if NETWORK in run.settings:
+        options = {"collect": collect, "progress": progress, "save_to": save_to, "devices": devices}
+        return continue_network(run, target, goal, **options)
     saver = Autosave(save_to)
     collector = as_collector(collect) if collect is not None else rebuild(run.settings["collect"], "collect")
     _check_kept(collector, run.fingerprint["position"])
@@ -132,6 +144,11 @@ def continue_planned(
         if look > done:
             driven = driven.attempt.to(look, stop, planner.telling("run"), lambda run: saver.if_due(lambda: run))
         return _complete(planner, driven, saver)
+
+
+def defaults(target: Any, init: Any = None) -> tuple[float, int]:
+    """Accuracy, and number of chains, of a planned run that is told neither."""
+    return (ACCURACY, CHAINS) if is_network(target, init) else (DEFAULT_ACCURACY, DEFAULT_CHAINS)
 
 
 def check_accuracy(accuracy: Any) -> float:

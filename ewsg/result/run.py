@@ -14,6 +14,7 @@ from .arviz import to_arviz
 from .cost import RunCost
 from .file.trees import SavedChains, store
 from .file.writing import write
+from .predictive import PredictiveVerdict, verdict_of
 from .summary import Summary, summarize
 from .verdict import Verdict
 
@@ -109,10 +110,10 @@ class Run:
         return self.settings["temperature"]
 
     @property
-    def verdict(self) -> Verdict | None:
+    def verdict(self) -> Verdict | PredictiveVerdict | None:
         """Whether a planned run is as accurate as was asked for; None for a run that was not planned."""
         saved = self.settings.get("verdict")
-        return None if saved is None else Verdict.of(saved)
+        return None if saved is None else verdict_of(saved)
 
     def good_draws(self) -> Any:
         """The draws of the chains with status "ok"."""

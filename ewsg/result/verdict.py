@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-_ENDS = ("reached", "budget", "biased", "interrupted")
+ENDS = ("reached", "budget", "biased", "interrupted")
 _WORDS = {
     "refused": "{refused:.1g} of the steps ran into the wall around the posterior",
     "virial": "the temperature of single coordinates is {coldest:.2f} to {hottest:.2f} in place of 1",
@@ -86,7 +86,7 @@ class Verdict:
         """The verdict from the dict of `to_json`; raises an exception if it is not one."""
         word, objections = saved["word"], saved["objections"]
         numbers = {name: value for name, value in saved.items() if name not in ("word", "objections")}
-        if word not in _ENDS or not all(type(value) in (int, float) for value in numbers.values()):
+        if word not in ENDS or not all(type(value) in (int, float) for value in numbers.values()):
             raise ValueError("no verdict")
         if not isinstance(objections, list) or not all(name in _WORDS for name in objections):
             raise ValueError("no verdict")

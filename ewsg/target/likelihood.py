@@ -84,6 +84,20 @@ class PerDatum(AbstractLikelihood):
         return fast_here(self.function)(params, datum)
 
 
+class OfModule(PerDatum):
+    """The likelihood of a network.
+
+    Attributes:
+        predict: function of (params, datum): what the network predicts for the datum's input, a pytree.
+    """
+
+    predict: Callable
+
+    def __init__(self, function: Callable, predict: Callable):
+        super().__init__(function)
+        self.predict = as_module(predict)
+
+
 def _in_order(gradient: Array) -> Array:
     """The gradient of a large matrix, stored in row-major order: XLA computes that of w in x @ w transposed."""
     return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE_MATRIX_ENTRIES else gradient

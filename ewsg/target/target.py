@@ -18,7 +18,7 @@ from ..errors import InputError, first_line
 from .coordinates import AbstractCoordinates, CoordinateLikelihood, CoordinatePrior
 from .data import Dataset
 from .density import log_density
-from .likelihood import AbstractLikelihood, PerDatum
+from .likelihood import AbstractLikelihood, OfModule, PerDatum
 
 _ROWS_PER_BLOCK = 16_384
 _BLOCK_BYTES = 256 * 2**20
@@ -86,7 +86,7 @@ class Target(eqx.Module):
             data: inputs and targets, each a pytree with one row per datum.
             log_prior: function of the parameters; None is N(0, I) over all of them.
         """
-        likelihood = modules.log_likelihood_of(module, loss)
+        likelihood = OfModule(modules.log_likelihood_of(module, loss), modules.prediction_of(module, loss))
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InputError("data of a module must be a pair (inputs, targets), each with one row per datum")
         start = modules.parameters(module)

@@ -200,13 +200,6 @@ class TestNoPlan:
         with pytest.raises(ewsg.errors.NoPlan, match="several modes"):
             ewsg.plan(target, progress=False)
 
-    def test_too_many_parameters(self):
-        target = ewsg.Target(
-            lambda mu, x: -jnp.sum(mu**2) * x, None, np.ones(5, np.float32), init=np.zeros(501, np.float32)
-        )
-        with pytest.raises(ewsg.errors.NoPlan, match="501 parameters"):
-            ewsg.plan(target, progress=False)
-
     def test_a_saddle(self):
         def log_likelihood(params, y):
             return -0.5 * (y - params[0] * params[1]) ** 2

@@ -10,7 +10,7 @@ from ..._engine import state
 from ...errors import FileFormatError
 from ..cost import RunCost
 from ..paired import are_whole
-from ..verdict import Verdict
+from ..predictive import verdict_of
 from .archive import DTYPES, check_promises, promise
 from .trees import Form, StoredTree, count_leaves
 
@@ -140,7 +140,7 @@ def _check_settings(settings: Any) -> None:
     _require(type(settings.get("interrupted", False)) is bool, "interruption")
     _require(not settings.get("interrupted") or "num_steps" in settings, "number of steps")
     if settings.get("verdict") is not None:
-        Verdict.of(settings["verdict"])
+        verdict_of(settings["verdict"])
     for name in ("likely_cause", "rng"):
         _require(isinstance(settings.get(name, ""), str), name)
 
