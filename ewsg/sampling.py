@@ -32,8 +32,8 @@ from .planning.sampling import (
 )
 from .recipes import Method
 from .result import storage
+from .result.chains import Chains, begin, complete
 from .result.run import Run
-from .running import Chains, begin, complete
 from .sampler import AbstractKernel, MethodInCoordinates, check_parts, compose
 from .target.coordinates import AbstractCoordinates
 from .target.fingerprint import check_same_target

@@ -10,8 +10,8 @@ from .._core.types import Key, Position
 from .._engine import start as _start
 from .._engine.plan import Plan
 from ..collect import AbstractCollector
+from ..result.chains import Chains, Tick, begin
 from ..result.run import Run
-from ..running import Chains, Tick, begin
 from ..sampler import Sampler
 from .ground import Ground
 from .rule import Setting
@@ -27,8 +27,8 @@ class Attempt:
     """Chains at one setting.
 
     Attributes:
-        setting: it.
-        chains: where they are.
+        setting: of their steps.
+        chains: the chains themselves, where they are.
         burn: discarded steps.
         thin: steps per draw.
     """

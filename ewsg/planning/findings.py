@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._core import pytree
-from ..result.paired import predicted_sd_error
+from ..result.paired import sd_error_of_stats
 from ..result.run import Run
 
 _MOST_REFUSED = 1e-4
@@ -60,16 +60,7 @@ def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
     overall, overall_error = _over_chains(stats["virial"].mean((1, 2)))
     slope, slope_error = _over_chains(stats["virial_slope"].mean(1))
     refused = float(stats["refused"].mean()) if "refused" in stats else 0.0
-    bias = 0.0
-    if rule is not None:
-        means = {name: float(stats[name].mean()) for name in ("tilt_second", "tilt_lean", "tilt_squared_share")}
-        bias = predicted_sd_error(
-            second=means["tilt_second"],
-            lean=means["tilt_lean"],
-            squared_share=means["tilt_squared_share"],
-            noise_ratio=float(stats["noise_ratio"].mean()),
-            rule=rule,
-        )
+    bias = 0.0 if rule is None else sd_error_of_stats(stats, rule)
     # Long runs see biases far below the accuracy: scores are those of a run that is just long enough.
     enough = max(1.0, accuracy / 2 / error) if error > 0 else 1.0
     score = float(np.max(np.abs(slope) / np.maximum(slope_error, 1e-300)))

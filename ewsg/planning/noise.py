@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from .. import _random
 from .._core.types import Key
 from ..estimators import AbstractEstimator
-from ..result.paired import predicted_sd_error
+from ..result.paired import sd_error_of_tilts
 from ..target.target import Target
 
 _FEWEST_DATA, _MOST_DATA = 16, 256
@@ -47,15 +47,7 @@ class Noise(NamedTuple):
 
     def bias(self, rate: float, rule: str) -> float:
         """The relative error of the sd that `Paired` leaves with `rate` data per unit of time."""
-        tilt = self.tilts / rate
-        share = np.clip(tilt / 2, -1, 1)
-        return predicted_sd_error(
-            second=float(np.mean(tilt**2)),
-            lean=float(np.mean(2 * share * tilt)),
-            squared_share=float(np.mean((share * tilt) ** 2)),
-            noise_ratio=self.mean / (2 * rate),
-            rule=rule,
-        )
+        return sd_error_of_tilts(self.tilts / rate, self.mean / (2 * rate), rule)
 
 
 def measure(

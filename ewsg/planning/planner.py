@@ -15,8 +15,8 @@ from .._core.types import Key, Position
 from ..collect import AbstractCollector, Draws
 from ..errors import NoPlan
 from ..estimators import AbstractEstimator
+from ..result.chains import Tick
 from ..result.run import Run
-from ..running import Tick
 from ..target.mode import Mode
 from ..target.target import Target
 from . import rule

@@ -60,7 +60,7 @@ class Choice:
     """A setting, with what it is predicted to do.
 
     Attributes:
-        setting: it.
+        setting: what a step does.
         bias: relative error of the sd.
         price: datum gradients until the accuracy is reached; with a budget, the square of the error then.
         work: error² · time, of the mean and the sd of one coordinate.

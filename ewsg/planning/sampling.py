@@ -18,9 +18,9 @@ from ..errors import InputError, shown
 from ..estimators import AbstractEstimator, ControlVariate, Full
 from ..result import storage
 from ..result.autosave import Autosave
+from ..result.chains import Chains, explained
 from ..result.restore import restore
 from ..result.run import Run
-from ..running import Chains, explained
 from ..sampler import Sampler
 from ..target.coordinates import Dense
 from ..target.target import Target
@@ -29,8 +29,8 @@ from .accuracy import looks, run_to_goal
 from .attempt import Attempt, Driven
 from .goal import Goal
 from .ground import Ground
-from .network_sampling import NETWORK, continue_network, is_network, plan_network, sample_network
-from .networks import ACCURACY, CHAINS
+from .networks.planner import ACCURACY, CHAINS
+from .networks.sampling import NETWORK, continue_network, is_network, plan_network, sample_network
 from .plan import Plan, describe_plan
 from .planner import Planner
 

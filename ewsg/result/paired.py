@@ -1,7 +1,10 @@
 """The error of the posterior sd that is to be expected of a run with `Paired`, from its diagnostics."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float
 
 from .remedy import smaller_step
 
@@ -76,6 +79,23 @@ def predicted_sd_error(
     tilted = noise_ratio / (1 + noise_ratio) * squared_share / (6 * second)
     heat = 0.5 * noise_ratio * lost / (1 + noise_ratio * (1 - lost))
     return (_SEQUENTIAL_RATIO if rule == "sequential" else 1.0) * (tilted + heat)
+
+
+def sd_error_of_stats(stats: Mapping[str, np.ndarray], rule: str) -> float:
+    """`predicted_sd_error` from the recorded stats of a run."""
+    return predicted_sd_error(**{argument: float(stats[name].mean()) for name, argument in _MOMENTS.items()}, rule=rule)
+
+
+def sd_error_of_tilts(tilts: Float[np.ndarray, "..."], noise_ratio: float, rule: str) -> float:
+    """`predicted_sd_error` from samples of D."""
+    share = np.clip(tilts / 2, -1, 1)
+    return predicted_sd_error(
+        second=float(np.mean(tilts**2)),
+        lean=float(np.mean(2 * share * tilts)),
+        squared_share=float(np.mean((share * tilts) ** 2)),
+        noise_ratio=noise_ratio,
+        rule=rule,
+    )
 
 
 def is_paired(diagnostics: dict[str, float]) -> bool:

@@ -21,7 +21,6 @@ FLOORS = (
     {"kernels", "recipes", "collect"},
     {"_engine"},
     {"result"},
-    {"running"},
     {"planning"},
     {"sampling"},
     {"diagnostics", "prediction", "reference", "theory"},

@@ -11,12 +11,12 @@ import pytest
 
 import ewsg
 from ewsg.planning import networks
-from ewsg.planning.network_rule import Setting, choose, predicted
-from ewsg.planning.network_sampling import is_network
-from ewsg.planning.predictions import agreement, predictions
-from ewsg.planning.stiffness import largest_curvature, tilts
-from ewsg.planning.warm import warm_start
-from ewsg.planning.watch import watch
+from ewsg.planning.networks.predictions import agreement, predictions
+from ewsg.planning.networks.rule import Setting, choose, predicted
+from ewsg.planning.networks.sampling import is_network
+from ewsg.planning.networks.stiffness import largest_curvature, tilts
+from ewsg.planning.networks.warm import warm_start
+from ewsg.planning.networks.watch import watch
 from ewsg.result.predictive import PredictiveVerdict, verdict_of
 from ewsg.target.curvature import curvature
 

@@ -8,11 +8,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from .. import _random
-from .._core import pytree
-from .._core.types import Indices, Key, Position
-from ..target.curvature import lanczos
-from ..target.target import Target
+from ... import _random
+from ..._core import pytree
+from ..._core.types import Indices, Key, Position
+from ...target.curvature import lanczos
+from ...target.target import Target
 
 _MOST_ROWS = 1_000
 _STEPS = 16

@@ -10,10 +10,10 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
-from .. import _random
-from .._core import pytree
-from .._core.types import Indices, Key, Position
-from ..target.target import Target
+from ... import _random
+from ..._core import pytree
+from ..._core.types import Indices, Key, Position
+from ...target.target import Target
 
 BATCH = 32
 _LEARNING_RATE = 5e-3

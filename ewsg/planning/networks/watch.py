@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..result.paired import predicted_sd_error, rule_of
-from ..result.run import Run
-from ..target.target import Target
+from ...result.paired import rule_of, sd_error_of_stats
+from ...result.run import Run
+from ...target.target import Target
 from .predictions import Agreement, agreement, predictions
 
 MOST_HEAT = 0.05
@@ -47,16 +47,7 @@ def watch(run: Run, settled: bool) -> Watched:
     stats = {name: np.asarray(values[run.ok], np.float64) for name, values in run.stats.items()}
     kinetic, kinetic_error = _over_chains(stats["kinetic_temperature"])
     configurational, error = _over_chains(stats["configurational_temperature"])
-    bias = 0.0
-    if "tilt_second" in stats:
-        means = {name: float(values.mean()) for name, values in stats.items()}
-        bias = predicted_sd_error(
-            second=means["tilt_second"],
-            lean=means["tilt_lean"],
-            squared_share=means["tilt_squared_share"],
-            noise_ratio=means["noise_ratio"],
-            rule=rule_of(run.settings["estimator"]),
-        )
+    bias = sd_error_of_stats(stats, rule_of(run.settings["estimator"])) if "tilt_second" in stats else 0.0
     hot = kinetic - 1 > MOST_HEAT + kinetic_error or configurational - 1 > MOST_HEAT + error
     cold = settled and 1 - kinetic > MOST_HEAT + kinetic_error
     found = {"failed": failed > 0, "hot": hot, "cold": cold, "tilts": bias > _MOST_BIAS}

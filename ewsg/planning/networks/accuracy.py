@@ -3,11 +3,11 @@
 import dataclasses
 from collections.abc import Callable
 
-from ..errors import NoPlan
-from ..result.predictive import PredictiveVerdict
-from ..result.run import Run
+from ...errors import NoPlan
+from ...result.predictive import PredictiveVerdict
+from ...result.run import Run
 from .legs import Leg
-from .networks import MOST_HALVINGS, RELAXATIONS, NetworkPlanner
+from .planner import MOST_HALVINGS, RELAXATIONS, NetworkPlanner
 from .watch import known, watch
 
 _LARGEST = 1e9

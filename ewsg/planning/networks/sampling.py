@@ -8,30 +8,30 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import _random
-from .._core import process, pytree
-from .._core.component import rebuild
-from .._core.types import Key, Position
-from .._engine import interrupt, placement, progress as _progress, start as _start
-from .._engine.draws import Kept
-from .._engine.state import Checkpoint
-from ..collect import AbstractCollector, Draws, as_collector
-from ..errors import InputError
-from ..estimators import Full
-from ..result import storage
-from ..result.autosave import Autosave
-from ..result.restore import restore
-from ..result.run import Run
-from ..running import Chains, Tick, explained
-from ..sampler import Sampler
-from ..target.likelihood import OfModule
-from ..target.target import Target
-from .goal import Goal
+from ... import _random
+from ..._core import process, pytree
+from ..._core.component import rebuild
+from ..._core.types import Key, Position
+from ..._engine import interrupt, placement, progress as _progress, start as _start
+from ..._engine.draws import Kept
+from ..._engine.state import Checkpoint
+from ...collect import AbstractCollector, Draws, as_collector
+from ...errors import InputError
+from ...estimators import Full
+from ...result import storage
+from ...result.autosave import Autosave
+from ...result.chains import Chains, Tick, explained
+from ...result.restore import restore
+from ...result.run import Run
+from ...sampler import Sampler
+from ...target.likelihood import OfModule
+from ...target.target import Target
+from ..goal import Goal
+from ..plan import Plan
+from .accuracy import last_step, run_to_goal
 from .legs import Leg
-from .network_goal import last_step, run_to_goal
-from .network_rule import Setting
-from .networks import PASSES, RELAXATIONS, NetworkPlanner
-from .plan import Plan
+from .planner import PASSES, RELAXATIONS, NetworkPlanner
+from .rule import Setting
 
 NETWORK = "network"
 """The entry of `run.settings` that the planned run of a network has."""

@@ -8,16 +8,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import _random
-from .._core import pytree
-from .._core.types import Key, Position
-from .._engine.plan import Plan as Steps
-from ..errors import NoPlan
-from ..running import Tick
-from ..target.target import Target
-from .goal import Goal
+from ... import _random
+from ..._core import pytree
+from ..._core.types import Key, Position
+from ..._engine.plan import Plan as Steps
+from ...errors import NoPlan
+from ...result.chains import Tick
+from ...target.target import Target
+from ..goal import Goal
 from .legs import Leg, leg
-from .network_rule import Prediction, Setting, choose
+from .rule import Prediction, Setting, choose
 from .stiffness import largest_curvature, tilts
 from .warm import Warm, warm_start
 from .watch import watch
@@ -248,7 +248,8 @@ class NetworkPlanner:
 
     def _leg(self, setting: Setting, starts: Position, steps: Steps) -> Leg:
         starts = jax.tree.map(np.asarray, starts)
-        return leg(self.target, setting, starts, self.key(), self.settings, self.spent, steps, self.devices)
+        seconds = time.perf_counter() - self.began
+        return leg(self.target, setting, starts, self.key(), self.settings, self.spent, seconds, steps, self.devices)
 
     def _enter(self, driven: Leg) -> None:
         """Counts a leg whose draws are given up."""

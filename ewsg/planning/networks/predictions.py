@@ -9,10 +9,10 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from .._core.types import Batch, Indices, Position
-from ..target.density import spaced
-from ..target.likelihood import OfModule
-from ..target.target import Target
+from ..._core.types import Batch, Indices, Position
+from ...target.density import spaced
+from ...target.likelihood import OfModule
+from ...target.target import Target
 
 _ROWS = 100
 _MOST_DRAWS = 400

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..estimators import Full, Paired
-from ..integrators import BAOAB
-from ..result.paired import predicted_sd_error
-from ..sampler import Method
+from ...estimators import Full, Paired
+from ...integrators import BAOAB
+from ...result.paired import sd_error_of_tilts
+from ...sampler import Method
 
 STEP, FRICTION = 0.1, 0.07
 """h √λ_max and γ/√λ_max."""
@@ -93,17 +93,9 @@ def choose(
 def predicted(tilts: Float[np.ndarray, "..."], setting: Setting, dimension: int) -> Prediction:
     """From the tilts D = h q/m of pairs, with Tr Cov(force) = E[q²]/(2m)."""
     tilt = setting.step_size * tilts / setting.batch
-    share = np.clip(tilt / 2, -1, 1)
     trace = float(np.mean(tilts**2)) / (2 * setting.batch)
     ratio = setting.step_size * trace / (2 * setting.friction * dimension)
-    bias = predicted_sd_error(
-        second=float(np.mean(tilt**2)),
-        lean=float(np.mean(2 * share * tilt)),
-        squared_share=float(np.mean((share * tilt) ** 2)),
-        noise_ratio=ratio,
-        rule=setting.rule,
-    )
-    return Prediction(ratio, bias)
+    return Prediction(ratio, sd_error_of_tilts(tilt, ratio, setting.rule))
 
 
 def _even_numbers(below: int) -> Iterator[int]:

@@ -5,16 +5,16 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._core.component import describe
-from .._core.types import Key, Position
-from .._engine import start as _start
-from .._engine.plan import Plan
-from ..collect import Draws
-from ..result.run import Run
-from ..running import Chains, Tick, begin
-from ..sampler import Sampler
-from ..target.target import Target
-from .network_rule import Setting
+from ..._core.component import describe
+from ..._core.types import Key, Position
+from ..._engine import start as _start
+from ..._engine.plan import Plan
+from ...collect import Draws
+from ...result.chains import Chains, Tick, begin
+from ...result.run import Run
+from ...sampler import Sampler
+from ...target.target import Target
+from .rule import Setting
 
 _DIVERGENCE_LIMIT = 1e6
 _GROWTH = 1.5
@@ -26,8 +26,8 @@ class Leg:
     """Chains at one setting.
 
     Attributes:
-        setting: it.
-        chains: where they are.
+        setting: of their steps.
+        chains: the chains themselves, where they are.
         discard: discarded steps.
         thin: steps per draw.
         run: their run so far; None at the start.
@@ -66,6 +66,7 @@ def leg(
     key: Key,
     settings: dict[str, Any],
     spent: int,
+    seconds: float,
     steps: Plan,
     devices: int = 1,
 ) -> Leg:
@@ -77,7 +78,8 @@ def leg(
         starts: stacked along a leading axis.
         key: of the chains.
         settings: for the run.
-        spent: datum gradients so far, for the cost of the run.
+        spent: datum gradients of the plan so far, for the cost of the run.
+        seconds: of the plan so far.
         steps: discarded, and per draw.
         devices: how many share the chains.
     """
@@ -92,5 +94,5 @@ def leg(
     chains = begin(
         target, Sampler(target, *method), Draws(), None, at, key, settings, _DIVERGENCE_LIMIT, steps, devices
     )
-    cost = dataclasses.replace(chains.cost, planning_gradients=spent)
+    cost = dataclasses.replace(chains.cost, planning_gradients=spent, planning_seconds=seconds)
     return Leg(setting, dataclasses.replace(chains, cost=cost), steps.discard, steps.thin)

@@ -11,25 +11,25 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import _random
-from ._core import pytree
-from ._core.component import describe
-from ._core.types import Key, Position
-from ._engine import interrupt, loop, progress as _progress, start as _start
-from ._engine.draws import Kept
-from ._engine.driver import Driver, Snapshot
-from ._engine.plan import Plan
-from ._engine.state import HOT_RATIO, Checkpoint, Limits
-from .collect import AbstractCollector, InCoordinates
-from .errors import InputError, first_line
-from .result.autosave import Autosave
-from .result.cost import RunCost
-from .result.failure import likely_cause
-from .result.run import Run
-from .sampler import AbstractSampler
-from .target.coordinates import AbstractCoordinates
-from .target.fingerprint import fingerprint as _fingerprint
-from .target.target import Target
+from .. import _random
+from .._core import pytree
+from .._core.component import describe
+from .._core.types import Key, Position
+from .._engine import interrupt, loop, progress as _progress, start as _start
+from .._engine.draws import Kept
+from .._engine.driver import Driver, Snapshot
+from .._engine.plan import Plan
+from .._engine.state import HOT_RATIO, Checkpoint, Limits
+from ..collect import AbstractCollector, InCoordinates
+from ..errors import InputError, first_line
+from ..sampler import AbstractSampler
+from ..target.coordinates import AbstractCoordinates
+from ..target.fingerprint import fingerprint as _fingerprint
+from ..target.target import Target
+from .autosave import Autosave
+from .cost import RunCost
+from .failure import likely_cause
+from .run import Run
 
 _STEPS_PER_PROBE = 10
 _RECORDED_VERSIONS = ("ewsg", "jax", "jaxlib", "equinox", "numpy")
