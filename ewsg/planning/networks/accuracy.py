@@ -21,21 +21,22 @@ def run_to_goal(planner: NetworkPlanner, driven: Leg, save: Callable[[Run], None
         assert run is not None
         planner.note_speed(driven)
         if planner.stop():
-            return _judged("interrupted", planner, run)
+            return _judged("interrupted", _verdict("interrupted", planner, run), run)
         verdict = _verdict("budget", planner, run)
         wanted = planner.goal.accuracy is not None
         if wanted and verdict.mixed and not verdict.objections:
-            return _judged("reached", planner, run)
+            return _judged("reached", verdict, run)
         done, end = run.settings["num_steps"], last_step(planner, driven)
         if verdict.objections and halvings < MOST_HALVINGS:
             halvings += 1
+            own = planner.spent + run.cost.datum_gradients - run.cost.planning_gradients
             try:
                 driven = planner.again(driven)
                 continue
             except NoPlan:  # the budget ends here, or no step helps
-                return _judged("biased", planner, run)
+                return _judged("biased", verdict, _with_cost(run, planner.spent - own))
         if end <= done or verdict.objections:
-            return _judged("biased" if verdict.objections else "budget", planner, run)
+            return _judged("biased" if verdict.objections else "budget", verdict, run)
         look = next(steps for steps in driven.looks(RELAXATIONS) if steps > done) if wanted else end
         tell = planner.telling(f"predictions to {verdict.mcse:.2g} sd, R-hat {verdict.rhat:.2f}")
         driven = driven.to(min(look, end), planner.stop, tell, save)
@@ -70,8 +71,20 @@ def _finite(number: float) -> float:
     return number if abs(number) < _LARGEST else _LARGEST
 
 
-def _judged(word: str, planner: NetworkPlanner, run: Run) -> Run:
+def _judged(word: str, verdict: PredictiveVerdict, run: Run) -> Run:
     """The run with its verdict."""
-    verdict = _verdict(word, planner, run)
-    settings = run.settings | {"verdict": verdict.to_json(), "interrupted": word == "interrupted"}
-    return dataclasses.replace(run, settings=settings)
+    saved = dataclasses.replace(verdict, word=word).to_json()
+    return dataclasses.replace(run, settings=run.settings | {"verdict": saved, "interrupted": word == "interrupted"})
+
+
+def _with_cost(run: Run, gradients: int) -> Run:
+    """The run, with what was spent after it on pilots that did not help."""
+    cost = run.cost
+    passes = gradients / run.settings["num_chains"] / run.settings["num_data"]
+    cost = dataclasses.replace(
+        cost,
+        datum_gradients=cost.datum_gradients + gradients,
+        planning_gradients=cost.planning_gradients + gradients,
+        data_passes=cost.data_passes + passes,
+    )
+    return dataclasses.replace(run, cost=cost)

@@ -229,7 +229,7 @@ class NetworkPlanner:
     def _check_budget(self, setting: Setting, total: int) -> None:
         if total >= _FEWEST_STEPS:
             return
-        if self.goal.budget is None or total * setting.per_step(self.target.num_data) > self.goal.budget:
+        if self.goal.budget is None:
             raise NoPlan(f"seconds={self.goal.seconds:g} is below what the plan needs: give data_passes=, or more")
         chains, n = self.goal.num_chains, self.target.num_data
         given = self.goal.budget / n / chains
