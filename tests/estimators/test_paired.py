@@ -151,11 +151,9 @@ def test_sequential_kick_keeps_the_thermal_law(target, q, factor):
 
 def test_sequential_without_a_factor_is_the_plain_mean(target):
     """c = 0: no tilt at all, exactly; c = 1 differs."""
-    key = jax.random.key(5)
-    none, one = (
-        Paired(3, "sequential", factor=c).estimate(jax.random.clone(key), target, the_kick(), ()) for c in (0.0, 1.0)
-    )
-    plain = flat(target.force(POSITION, none[2].indices))
+    answer = jax.jit(lambda estimator: estimator.estimate(jax.random.key(5), target, the_kick(), ()))
+    none, one = (answer(Paired(3, "sequential", factor=c)) for c in (0.0, 1.0))
+    plain = flat(jax.jit(lambda indices: target.force(POSITION, indices))(none[2].indices))
     np.testing.assert_allclose(flat(none[0]), plain, rtol=1e-5, atol=1e-5)
     assert np.abs(flat(one[0]) - plain).max() > 0.01
 
