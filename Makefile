@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel try-wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +77,9 @@ dist: $(VENV)/.installed  ## build the source archive, and from it the wheel
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
 
-wheel: dist  ## run the demonstration from the wheel, in an environment that has never seen this folder
+wheel: dist try-wheel  ## build the wheel and try it
+
+try-wheel:  ## run the demonstration from the wheel in dist/, in an environment that has never seen this folder
 	PYTHON='$(PYTHON)' tools/try_wheel.sh dist/*.whl $(CONSTRAINTS)
 
 constraints: $(WORLDS:%=constraints-of-%)  ## pin what pyproject.toml resolves to today, in every world

@@ -94,10 +94,8 @@ def test_init_by_a_function_of_a_key(gaussian):
     ("estimator", "per_step"),
     [
         (ewsg.Full(), 50),
-        (ewsg.Uniform(7), 7),
         (ewsg.Uniform(7, replace=False), 7),
         (ewsg.Reshuffled(7), 7),
-        (ewsg.Exponential(3, 4), 15),
         (ewsg.Exponential(3, 4, restart=False), 15),
         (ewsg.Exponential(1, exact=True), 50),
     ],

@@ -44,7 +44,7 @@ def accepts(estimator, integrator):
 
 
 def samplers():
-    """Every estimator with an integrator, taken in turn, and every integrator with `Uniform` and a chain of indices."""
+    """Every estimator with an integrator, taken in turn, and every integrator with a chain of indices."""
     turn = itertools.cycle(INTEGRATORS)
     for name, estimator in ESTIMATORS.items():
         part = tamed(estimator, batch_size=1) if getattr(estimator, "exact", False) else tamed(estimator)
@@ -54,7 +54,6 @@ def samplers():
         yield pytest.param(part, integrator, id=f"{name} x {integrator}", marks=marks)
     for integrator, move in INTEGRATORS.items():
         chain = ewsg.Exponential(1, 5, x="momentum" if move.has_momentum else "zero")
-        yield pytest.param(ewsg.Uniform(2), integrator, id=f"uniform x {integrator}", marks=pytest.mark.slow)
         marks = () if integrator == "Underdamped" else pytest.mark.slow
         yield pytest.param(chain, integrator, id=f"five proposals x {integrator}", marks=marks)
 

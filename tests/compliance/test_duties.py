@@ -1,4 +1,7 @@
-"""Every method, one list of duties: pytrees, determinism, resumed = continuous, `init`/`step` under jit and vmap."""
+"""One list of duties: pytrees, determinism, resumed = continuous, `init`/`step` under jit and vmap.
+
+For every method that carries something of its own from step to step, and for the plainest of the others.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -13,25 +16,20 @@ POINTS = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf + 0.3, -leaf]), START)
 MOVE = ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.7)
 
 METHODS = {
-    "full": (ewsg.Full(), MOVE),
-    "uniform": (ewsg.Uniform(4), MOVE),
     "distinct": (ewsg.Uniform(4, replace=False), ewsg.Overdamped(1e-3)),
     "reshuffled": (ewsg.Reshuffled(4), MOVE),
     "sms": (ewsg.SMS(4), ewsg.UBU(0.01, 5.0)),
     "clustered": (ewsg.Clustered(3, 2), MOVE),
-    "ewsg": (ewsg.Exponential(2), MOVE),
     "ewsg carried": (ewsg.Exponential(2, 3, restart=False), MOVE),
     "ewsg overdamped": ewsg.recipes.ewsg_overdamped(2, 1e-3, x="noise"),
     "ewsg vr": ewsg.recipes.ewsg_vr(1, 2e-3, 5.0, bound=1.0),
     "running covariance": (ewsg.CovarianceFriction(ewsg.Uniform(4), mode="running"), MOVE),
     "batch covariance": (ewsg.CovarianceFriction(ewsg.Uniform(4), mode="batch"), ewsg.BAOAB(0.01, 5.0)),
-    "svrg": (ewsg.SVRG(ewsg.Uniform(2), period=5), ewsg.Overdamped(1e-3)),
     "svrg ewsg": (ewsg.SVRG(ewsg.Exponential(2), period=5), MOVE),
     "control variate": (ewsg.ControlVariate(ewsg.Paired(2), start=START), ewsg.BAOAB(0.01, 5.0)),
     "leverage": (ewsg.ControlVariate(ewsg.Leverage(ewsg.Paired(2), POINTS), start=START), ewsg.BAOAB(0.01, 5.0)),
     "psgld": ewsg.recipes.psgld(4, 1e-3),
     "sgnht": ewsg.recipes.sgnht(4, 0.01, 5.0),
-    "paired": ewsg.recipes.paired(2, 0.01, 5.0),
     "paired select": ewsg.recipes.paired(2, 0.01, 5.0, rule="select"),
     "paired sequential": (ewsg.Paired(2, "sequential"), ewsg.UBU(0.01, 5.0)),
     "paired overdamped": (ewsg.Paired(2), ewsg.Overdamped(1e-3)),

@@ -38,15 +38,18 @@ def assert_same(one, other, *args):
     """Values, all gradients and a directional derivative, to float32's precision."""
     tangents = tuple(normal(10 + k, arg.shape) for k, arg in enumerate(args))
     places = tuple(range(len(args)))
-    for of in (
-        lambda f: f,
-        lambda f: jax.grad(lambda *a: jnp.sum(jnp.sin(f(*a))), places),
-        lambda f: lambda *a: jax.jvp(f, a, tangents)[1],
-    ):
-        # Arrays are arguments, not constants: jaxlib 0.8.0 folds a constant convolution to wrong numbers.
-        pairs = zip(*(jax.tree.leaves(jax.jit(of(f))(*args)) for f in (one, other)), strict=True)
-        for ours, theirs in pairs:
-            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * float(jnp.abs(theirs).max()))
+
+    def all_of(function):
+        """Arrays are arguments, not constants: jaxlib 0.8.0 folds a constant convolution to wrong numbers."""
+
+        def found(args, tangents):
+            gradients = jax.grad(lambda *a: jnp.sum(jnp.sin(function(*a))), places)(*args)
+            return *jax.jvp(function, args, tangents), gradients
+
+        return jax.tree.leaves(jax.jit(found)(args, tangents))
+
+    for ours, theirs in zip(all_of(one), all_of(other), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * float(np.abs(theirs).max()))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -57,15 +57,20 @@ def path(steps):
     return spread[:, None] * rng.normal(size=(steps, 3)), rng.normal(size=(steps, 3))
 
 
+def compiled(estimator, target):
+    return jax.jit(lambda key, kick, state: estimator.estimate(key, target, kick, state))
+
+
 def walk(target, estimator, steps):
     """Answers along a given path: (force with friction, inner force, minibatch, info) for each step."""
     state = estimator.init(jax.random.key(7), target, place(np.zeros(3)))
     inner_state = estimator.inner.init(jax.random.key(7), target, place(np.zeros(3)))
-    answer = jax.jit(lambda key, kick, state: estimator.estimate(key, target, kick, state))
+    answer = compiled(estimator, target)
+    answer_inside = compiled(estimator.inner, target)
     for t, (theta, r) in enumerate(zip(*path(steps), strict=True)):
         kick = kick_at(place(theta), place(r), t)
         force, state, info = answer(jax.random.key(t), kick, state)
-        plain, inner_state, inner_info = estimator.inner.estimate(jax.random.key(t), target, kick, inner_state)
+        plain, inner_state, inner_info = answer_inside(jax.random.key(t), kick, inner_state)
         np.testing.assert_array_equal(info.indices, inner_info.indices)
         yield flat(force), flat(plain), info
 
@@ -175,8 +180,8 @@ def test_what_is_not_positive_is_projected_and_reported(coupled, form):
     state = estimator.init(jax.random.key(0), coupled, place(np.zeros(3)))
     broken = state.covariance._replace(mean=jnp.array([1.0, -2.0, 0.5]))
     kick = kick_at(place([0.1, 0.2, 0.3]), place([1.0, 1.0, 1.0]), 1)
-    force, _, info = estimator.estimate(jax.random.key(1), coupled, kick, state._replace(covariance=broken))
-    plain, _, _ = estimator.inner.estimate(jax.random.key(1), coupled, kick, ())
+    force, _, info = compiled(estimator, coupled)(jax.random.key(1), kick, state._replace(covariance=broken))
+    plain, _, _ = compiled(estimator.inner, coupled)(jax.random.key(1), kick, ())
     np.testing.assert_allclose(flat(force), flat(plain), atol=1e-5)
     assert float(info.stats["projected"]) == 1.0
 
@@ -196,9 +201,10 @@ def test_low_rank_turns_to_the_leading_eigenvectors():
     assert state.covariance.second.shape == (10, 2)
     momentum = jnp.asarray(rng.normal(size=10), jnp.float32)
     kick = kick_at(jnp.zeros(10), momentum, 0)
+    answer, answer_inside = compiled(estimator, target), compiled(estimator.inner, target)
     for t in range(3):
-        force, state, _ = estimator.estimate(jax.random.key(t), target, kick._replace(step=jnp.int32(t)), state)
-        plain, _, _ = estimator.inner.estimate(jax.random.key(t), target, kick, ())
+        force, state, _ = answer(jax.random.key(t), kick._replace(step=jnp.int32(t)), state)
+        plain, _, _ = answer_inside(jax.random.key(t), kick, ())
     found = np.asarray(plain - force, np.float64) / (H / (2 * T))
     exact = leading @ np.asarray(momentum, np.float64)
     assert np.linalg.norm(found - exact) < 0.01 * np.linalg.norm(exact)
@@ -211,6 +217,6 @@ def test_control_variates_go_around_it(coupled):
     estimator, _ = ControlVariate(friction, anchor=position).prepare(coupled)
     kick = kick_at(position, place([1.0, 1.0, 1.0]), 0)
     state = estimator.init(jax.random.key(0), coupled, position)
-    force, _, info = estimator.estimate(jax.random.key(1), coupled, kick, state)
+    force, _, info = compiled(estimator, coupled)(jax.random.key(1), kick, state)
     np.testing.assert_allclose(flat(force), flat(coupled.full_force(position)), rtol=1e-4, atol=1e-3)
     assert info.cost.datum_gradients == 2 * 8

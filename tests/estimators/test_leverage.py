@@ -36,6 +36,9 @@ def prepared(target, inner, **settings):
     return Leverage(inner, POINTS, **settings).prepare(target)[0]
 
 
+full_force = jax.jit(lambda target: target.full_force(POSITION))
+
+
 def law_of(table):
     keep = np.asarray(table.keep, float)
     law = keep.copy()
@@ -83,17 +86,21 @@ def test_unbiased_by_enumeration(curved, anchor):
     else:
         estimator, target = estimator.prepare(curved)[0], curved
     law, drawn = law_of(estimator.table), weighted(target, estimator.table)
-    full, everyone = flat(curved.full_force(POSITION)), jnp.arange(N)
-    close(law @ flat(drawn.forces(POSITION, everyone)), full)
-    close(law @ flat(jax.vmap(lambda i: drawn.force(POSITION, i[None]))(everyone)), full)
-    held = jax.vmap(lambda i: drawn.hold(i[None]).weighted_force(POSITION, i[None], jnp.ones(1)))(everyone)
-    close(law @ flat(held), full)
-    close(law @ np.asarray(drawn.directional(POSITION, everyone, ANCHOR)), full @ flat(ANCHOR))
-    np.testing.assert_allclose(
-        drawn.likelihood(POSITION, jax.tree.map(lambda leaf: leaf[2], drawn.data.arrays)),
-        drawn.likelihood.values(POSITION, drawn.data.rows(0, N))[2],
-        rtol=1e-5,
-    )
+    full, everyone = flat(full_force(curved)), jnp.arange(N)
+
+    @jax.jit
+    def found(position):
+        one = jax.vmap(lambda i: drawn.force(position, i[None]))(everyone)
+        held = jax.vmap(lambda i: drawn.hold(i[None]).weighted_force(position, i[None], jnp.ones(1)))(everyone)
+        forces, along = drawn.forces(position, everyone), drawn.directional(position, everyone, ANCHOR)
+        value = drawn.likelihood(position, jax.tree.map(lambda leaf: leaf[2], drawn.data.arrays))
+        return (forces, one, held), along, (value, drawn.likelihood.values(position, drawn.data.rows(0, N))[2])
+
+    forces, along, values = found(POSITION)
+    for each in forces:
+        close(law @ flat(each), full)
+    close(law @ np.asarray(along), full @ flat(ANCHOR))
+    np.testing.assert_allclose(*values, rtol=1e-5)
 
 
 @pytest.mark.parametrize("rule", ["weight", "sequential"])
@@ -108,7 +115,7 @@ def test_paired_forces_are_unbiased_over_both_momenta(curved, rule, monkeypatch)
 
     forces = jax.jit(jax.vmap(force, (0, None)))
     both = [flat(forces(jnp.asarray(pairs), jnp.array(sign))) for sign in (1.0, -1.0)]
-    close(law[pairs].prod(1) @ np.mean(both, axis=0), flat(curved.full_force(POSITION)), 5e-5)
+    close(law[pairs].prod(1) @ np.mean(both, axis=0), flat(full_force(curved)), 5e-5)
 
 
 @pytest.mark.parametrize("around", ["nothing", "control variate"])
@@ -143,7 +150,8 @@ def test_rare_data_cost_less_noise():
 
     def noise(estimator):
         estimator, keys = estimator.prepare(target)[0], jax.random.split(jax.random.key(0), 2000)
-        return float(jnp.mean(jax.vmap(lambda key: estimator.noise_trace(key, target, jnp.array(0.1), ()))(keys)))
+        traces = jax.jit(jax.vmap(lambda key: estimator.noise_trace(key, target, jnp.array(0.1), ())))(keys)
+        return np.mean(traces)
 
     assert noise(ewsg.Uniform(4)) > 15 * noise(Leverage(ewsg.Uniform(4), points))
 

@@ -13,13 +13,15 @@ from ewsg.estimators.control_variate import ControlVariate
 from ewsg.estimators.exponential import enumerate_batches
 from ewsg.target.anchored import anchored, curvature_at, slope_at
 
+_hessian = jax.jit(jax.hessian(log_likelihood))
+
 
 def each_hessian(target, point):
     """∇²ℓ_i by jax.hessian of the user's function, one datum at a time; rows and columns as `flat` has them."""
     found = []
     for i in range(N):
         row = jax.tree.map(lambda leaf, i=i: leaf[i], target.data.arrays)
-        blocks = jax.hessian(log_likelihood)(point, row)
+        blocks = _hessian(point, row)
         w = np.concatenate([blocks["w"]["w"], np.asarray(blocks["w"]["b"])[:, None]], axis=1)
         b = np.append(blocks["b"]["w"], blocks["b"]["b"])
         found.append(np.concatenate([w, b[None]]))
@@ -49,29 +51,45 @@ def test_the_curvature_is_the_sum_of_hessians(curved, monkeypatch):
 
 def test_forces_are_the_formula(curved):
     there, expected, indices = around(curved), forces_by_hand(curved, POSITION), jnp.array([4, 1, 1, 5])
-    close(flat(there.forces(POSITION, indices)), expected[indices], 1e-4)
-    close(flat(there.force(POSITION, indices)), expected[indices].mean(0), 1e-4)
     weights = np.array([0.1, 0.7, -0.2, 0.9], np.float32)  # they do not sum to one
-    found = there.hold(indices).weighted_force(POSITION, indices, jnp.asarray(weights))
-    close(flat(found), weights.astype(float) @ expected[indices], 1e-4)
     direction = {"w": jnp.array([0.2, -1.0, 0.7]), "b": jnp.array(0.3)}
-    close(there.directional(POSITION, indices, direction), expected[indices] @ flat(direction), 1e-4)
+
+    @jax.jit
+    def found(target, position, weights):
+        each, mean = target.forces(position, indices), target.force(position, indices)
+        weighted = target.hold(indices).weighted_force(position, indices, weights)
+        return each, mean, weighted, target.directional(position, indices, direction)
+
+    each, mean, weighted, along = found(there, POSITION, weights)
+    close(flat(each), expected[indices], 1e-4)
+    close(flat(mean), expected[indices].mean(0), 1e-4)
+    close(flat(weighted), weights.astype(float) @ expected[indices], 1e-4)
+    close(along, expected[indices] @ flat(direction), 1e-4)
 
 
 def test_no_density_and_no_full_force_is_changed(curved):
     there = around(curved)
+
+    @jax.jit
+    def found(target, point):
+        data = target.data.arrays
+        datum = jax.tree.map(lambda leaf: leaf[2], data)
+        whole = target.log_density(point), target.full_force(point)
+        one = target.likelihood(point, datum), jax.grad(target.likelihood)(point, datum)
+        return whole, one, (target.likelihood.values(point, data), target.likelihood.gradients(point, data))
+
     for point in (POSITION, ANCHOR):
-        close(there.log_density(point), curved.log_density(point))
-        close(flat(there.full_force(point)), flat(curved.full_force(point)), 5e-5)
-        datum = jax.tree.map(lambda leaf: leaf[2], curved.data.arrays)
-        close(there.likelihood(point, datum), there.likelihood.values(point, curved.data.arrays)[2])
-        gradients = flat(there.likelihood.gradients(point, curved.data.arrays))
-        close(flat(jax.grad(there.likelihood)(point, datum)), gradients[2], 5e-5)
+        (density, force), (value, gradient), (values, gradients) = found(there, point)
+        expected, _, _ = found(curved, point)
+        close(density, expected[0])
+        close(flat(force), flat(expected[1]), 5e-5)
+        close(value, values[2])
+        close(flat(gradient), flat(gradients)[2], 5e-5)
 
 
 def test_unbiased_by_enumeration(curved):
     there, batches = around(curved), jnp.asarray(enumerate_batches(N, 2, True))
-    forces = flat(jax.vmap(there.force, (None, 0))(POSITION, batches))
+    forces = flat(jax.jit(jax.vmap(lambda position, batch: there.force(position, batch), (None, 0)))(POSITION, batches))
     close(forces.mean(0), flat(curved.full_force(POSITION)), 5e-5)
     assert forces.std(0).min() > 0.01
 
@@ -104,8 +122,9 @@ def test_a_gaussian_likelihood_has_no_noise(regression, inner):
     found = ewsg.sample(regression, ControlVariate(inner, anchor=jnp.ones(2), order=2), UNDERDAMPED, **options)
     np.testing.assert_allclose(found.draws, full.draws, atol=2e-4)
     assert np.abs(found.stats["noise_ratio"]).max() < 1e-6
-    first = ewsg.sample(regression, ControlVariate(inner, anchor=jnp.ones(2)), UNDERDAMPED, **options)
-    assert np.mean(first.stats["noise_ratio"]) > 1e-3
+    if isinstance(inner, ewsg.Uniform):
+        first = ewsg.sample(regression, ControlVariate(inner, anchor=jnp.ones(2)), UNDERDAMPED, **options)
+        assert np.mean(first.stats["noise_ratio"]) > 1e-3
 
 
 def test_a_model_in_closed_form_agrees_with_a_function(regression):

@@ -27,6 +27,9 @@ def log_prior(params):
     return -0.7 * jnp.sum(params["w"] ** 4) - params["b"] ** 2
 
 
+_gradient, _prior_gradient = jax.jit(jax.grad(log_likelihood)), jax.jit(jax.grad(log_prior))
+
+
 def flat(tree):
     """{w, b} as one vector in float64, along the last axis."""
     return np.concatenate([np.asarray(tree["w"], float), np.asarray(tree["b"], float)[..., None]], axis=-1)
@@ -34,13 +37,14 @@ def flat(tree):
 
 def each_gradient(target, point):
     """∇ℓ_i, one datum at a time, from the user's function itself."""
-    rows = [jax.tree.map(lambda leaf, i=i: leaf[i], target.data.arrays) for i in range(N)]
-    return np.stack([flat(jax.grad(log_likelihood)(point, row)) for row in rows])
+    data = jax.tree.map(np.asarray, target.data.arrays)
+    rows = [jax.tree.map(lambda leaf, i=i: leaf[i], data) for i in range(N)]
+    return np.stack([flat(_gradient(point, row)) for row in rows])
 
 
 def corrected_forces(target, position, anchor):
     """G_i(θ) − G_i(a) + F(a) for every datum, with the prior shared out."""
-    prior, prior_there = flat(jax.grad(log_prior)(position)), flat(jax.grad(log_prior)(anchor))
+    prior, prior_there = flat(_prior_gradient(position)), flat(_prior_gradient(anchor))
     here, there = each_gradient(target, position), each_gradient(target, anchor)
     return N * (here - there) + prior - prior_there + (there.sum(0) + prior_there)
 

@@ -18,20 +18,20 @@ def logistic(n, d, seed=0):
 
 
 def run_by_hand(sampler, init, num_chains, num_steps, seed=0):
-    """The states of all chains after some steps."""
+    """The states of all chains after some steps; temperatures and numbers of steps share one compiled program."""
     keys = [jax.random.split(key, num_chains) for key in jax.random.split(jax.random.key(seed), 3)]
+    return _run(sampler, keys[0], jax.vmap(init)(keys[1]), keys[2], num_steps)
 
-    @jax.jit
-    def run(sampler, keys):
-        def chain(key_state, key_position, key_steps):
-            def step(t, state):
-                return sampler.step(jax.random.fold_in(key_steps, t), state)[0]
 
-            return jax.lax.fori_loop(0, num_steps, step, sampler.init(key_state, init(key_position)))
+@jax.jit
+def _run(sampler, keys_state, positions, keys_steps, num_steps):
+    def chain(key_state, position, key_steps):
+        def step(t, state):
+            return sampler.step(jax.random.fold_in(key_steps, t), state)[0]
 
-        return jax.vmap(chain)(*keys)
+        return jax.lax.fori_loop(0, num_steps, step, sampler.init(key_state, position))
 
-    return run(sampler, keys)
+    return jax.vmap(chain)(keys_state, positions, keys_steps)
 
 
 def indicators(state):

@@ -116,6 +116,7 @@ def test_experiments_in_miniature(group, tmp_path, monkeypatch):
     if group == "other":
         assert first["misspecified"]["methods"]["random-walk Metropolis"]["failed"] == 0
     monkeypatch.setattr(base, "sample", mock.Mock(side_effect=AssertionError))
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", mock.Mock())  # the figures are there
     assert {name: reproduced(name, tmp_path) for name in GROUPS[group]} == first
 
 

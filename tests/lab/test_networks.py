@@ -235,6 +235,7 @@ def test_networks_in_miniature(name, tmp_path, monkeypatch):
     assert all(row["error"]["value"] < 30 for row in rows.values())
     assert name != "bnn-mlp" or (list(rows)[-1] == "paired (ours)" and "T = 0.01" in first["table"])
     monkeypatch.setattr(experiment, "sample", mock.Mock(side_effect=AssertionError))
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", mock.Mock())  # the figures are there
     assert reproduced(name, tmp_path) == first
 
 

@@ -14,10 +14,7 @@ from ewsg.result.file import header
 
 METHODS = {
     "paired": (ewsg.Paired(3), ewsg.BAOAB(step_size=0.01, friction=5.0)),
-    "sms": (ewsg.SMS(7), ewsg.UBU(step_size=0.01, friction=5.0)),
     "full": (ewsg.Full(), ewsg.Underdamped(step_size=0.01, friction=5.0)),
-    "uniform": (ewsg.Uniform(3, replace=False), ewsg.Overdamped(step_size=1e-3)),
-    "reshuffled": (ewsg.Reshuffled(7), ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.3)),
     "carried": (
         ewsg.Exponential(2, 3, restart=False),
         ewsg.Underdamped(ewsg.schedules.Polynomial(0.1), friction=5.0, units="mean"),
@@ -31,7 +28,7 @@ def equal(one, other):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_resumed_equals_uninterrupted(gaussian, tmp_path, method):
-    """Steps that do not fill a window, a schedule, an epoch and a carried minibatch all go on where they were."""
+    """Steps that do not fill a window, a schedule and a carried minibatch all go on where they were."""
     estimator, integrator = METHODS[method]
     options = {"init": jnp.zeros(2), "num_chains": 3, "discard": 10, "thin": 7}
     whole = ewsg.sample(gaussian, estimator, integrator, num_steps=96, **options)

@@ -12,6 +12,7 @@ from skewed import assert_skewed_law, last_draws
 import ewsg
 from ewsg.kernels import FlyMC, GaussianTaylorBound, LogisticBound
 
+CHAINS = 10_000
 GRID = np.linspace(-14.0, 14.0, 6001)
 
 
@@ -47,8 +48,8 @@ def joint(temperature):
 def test_indicators_have_their_law_at_a_fixed_position(three, temperature):
     """All eight states of z, given θ, after each of the three has been drawn anew several times, one at a time."""
     sampler = ewsg.compose(three, FlyMC(LogisticBound(TANGENT), 1e-30, resample=1, temperature=temperature))
-    start = run_by_hand(sampler, lambda key: jnp.array([-1.2]), 40_000, 0)
-    later = run_by_hand(sampler, lambda key: jnp.array([-1.2]), 40_000, 9)
+    start = run_by_hand(sampler, lambda key: jnp.array([-1.2]), CHAINS, 0)
+    later = run_by_hand(sampler, lambda key: jnp.array([-1.2]), CHAINS, 9)
     dark = np.exp(-log_gaps(np.array([-1.2]))[:, 0] / temperature)
     assert np.all((dark > 0.03) & (dark < 0.9))
     assert np.mean(np.any(indicators(start) != indicators(later), axis=1)) > 0.3
@@ -59,11 +60,11 @@ def test_indicators_have_their_law_at_a_fixed_position(three, temperature):
             assert_mean(np.all(z == np.array(pattern), axis=1).astype(float), expected)
 
 
-@pytest.mark.parametrize(("resample", "temperature"), [(1, 1.0), (2, 1.0), (1.0, 1.0), (1, 0.4)])
+@pytest.mark.parametrize(("resample", "temperature"), [(1, 1.0), (1, 0.4), (1.0, 1.0)])
 def test_joint_law(three, resample, temperature):
     """E θ^k, E z_i, E z_i z_j, E θ z_i, E θ² z_i and E z₁z₂z₃ against quadrature over θ and enumeration of z."""
     kernel = FlyMC(LogisticBound(TANGENT), 1.5, resample=resample, temperature=temperature)
-    state = run_by_hand(ewsg.compose(three, kernel), lambda key: jax.random.normal(key, (1,)), 40_000, 150)
+    state = run_by_hand(ewsg.compose(three, kernel), lambda key: jax.random.normal(key, (1,)), CHAINS, 150)
     theta, z = np.asarray(state.phase.position, np.float64)[:, 0], indicators(state).astype(float)
     exact = joint(temperature)
 
@@ -83,8 +84,8 @@ def test_joint_law(three, resample, temperature):
 
 def test_carried_density_is_that_of_the_state(three):
     """After many steps the two carried parts of log p(θ, z) are what they are when computed anew."""
-    sampler = ewsg.compose(three, FlyMC(LogisticBound(TANGENT), 1.5, resample=2))
-    state = run_by_hand(sampler, lambda key: jax.random.normal(key, (1,)), 500, 200)
+    sampler = ewsg.compose(three, FlyMC(LogisticBound(TANGENT), 1.5, resample=1))
+    state = run_by_hand(sampler, lambda key: jax.random.normal(key, (1,)), CHAINS, 200)
     theta = np.asarray(state.phase.position, np.float64)[:, 0]
     weights = np.log(np.expm1(np.maximum(log_gaps(theta), 1e-12))).T
     expected = np.sum(np.where(indicators(state), weights, 0), axis=1)
@@ -93,12 +94,11 @@ def test_carried_density_is_that_of_the_state(three):
     np.testing.assert_allclose(state.estimator.base, base, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 0.3])
-@pytest.mark.parametrize("remainder", ["datum", "largest"])
+@pytest.mark.parametrize(("remainder", "temperature"), [("datum", 1.0), ("largest", 0.3)])
 def test_skewed_posterior(skewed, remainder, temperature):
     """Mean, sd, skewness and correlation against quadrature in two dimensions."""
     kernel = FlyMC(GaussianTaylorBound(remainder), 0.8 * temperature**0.5, resample=0.5, temperature=temperature)
-    draws, run = last_draws(skewed, kernel, 300)
+    draws, run = last_draws(skewed, kernel, 300, num_chains=CHAINS)
     assert_skewed_law(draws, temperature)
     assert run.stats["bound_violations"].max() == 0
     assert 0.05 < run.stats["bright"].mean() < 4.5

@@ -173,17 +173,18 @@ def test_force_is_unbiased_by_enumeration():
     position = {"w": jnp.array([0.3, -0.2, 0.5]), "b": jnp.array(0.4)}
     from ewsg.estimators.exponential import enumerate_batches
 
-    full = target.full_force(position)
-    exact = jax.grad(target.log_density)(position)
+    full = jax.jit(lambda position: target.full_force(position))(position)
+    exact = jax.jit(jax.grad(lambda position: target.log_density(position)))(position)
+    force_of = jax.jit(jax.vmap(lambda position, batch: target.force(position, batch), (None, 0)))
     for replace in (True, False):
         batches = jnp.asarray(enumerate_batches(6, 2, replace))
-        mean = jax.tree.map(lambda leaf: leaf.mean(0), jax.vmap(target.force, (None, 0))(position, batches))
+        mean = jax.tree.map(lambda leaf: leaf.mean(0), force_of(position, batches))
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5), mean, full)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5), exact, full)
     direction = jax.tree.map(lambda leaf: leaf + 0.5, position)
     everything = jnp.arange(6)
-    along = target.directional(position, everything, direction)
-    forces = target.forces(position, everything)
-    products = jax.vmap(lambda force: sum(jnp.vdot(force[k], direction[k]) for k in force))(forces)
+    along = jax.jit(lambda position: target.directional(position, everything, direction))(position)
+    forces = jax.tree.map(np.asarray, jax.jit(lambda position: target.forces(position, everything))(position))
+    products = forces["w"] @ np.asarray(direction["w"]) + forces["b"] * np.asarray(direction["b"])
     np.testing.assert_allclose(along, products, rtol=2e-5, atol=1e-5)
     jax.tree.map(lambda each, f: np.testing.assert_allclose(each.mean(0), f, rtol=2e-5, atol=1e-5), forces, full)
