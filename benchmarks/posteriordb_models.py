@@ -94,7 +94,7 @@ def logearn_interaction() -> Model:
 
 
 def kidscore_interaction() -> Model:
-    """kidiq-kidscore_interaction: n = 434; school, mother's IQ in points, their product; flat β, σ ~ half-Cauchy(2.5)."""
+    """kidiq-kidscore_interaction: n = 434; school, mother's IQ, their product; flat β, σ ~ half-Cauchy(0, 2.5)."""
     random, n = np.random.default_rng(4), 434
     school = (random.random(n) < 0.79) * 1.0
     iq = np.clip(random.normal(92 + 10 * school, 14.5), 71, 139)
@@ -120,8 +120,11 @@ def wells_interaction() -> Model:
     return Model(target, init, lambda beta: beta)
 
 
-def low_dim_gauss_mix() -> Model:
-    """low_dim_gauss_mix: n = 1,000; μ₁ < μ₂ ~ N(0, 2²), σ ~ half-N(0, 2²), share ~ Beta(5, 5)."""
+def low_dim_gauss_mix(from_quartiles: bool) -> Model:
+    """low_dim_gauss_mix: n = 1,000; μ₁ < μ₂ ~ N(0, 2²), σ ~ half-N(0, 2²), share ~ Beta(5, 5).
+
+    Starts where Stan's interval of starts has its middle (μ = −½, ½), or with the means at the quartiles of the data.
+    """
     random = np.random.default_rng(6)
     y = random.normal(np.where(random.random(1000) < 0.63, -2.75, 2.75), 1.0)
 
@@ -144,7 +147,8 @@ def low_dim_gauss_mix() -> Model:
 
     names = ("first_mean", "log_gap", "logit_theta")
     init = {name: np.float32(0) for name in names} | {"log_sigma": np.zeros(2, np.float32)}
-    init["first_mean"] = np.float32(-0.5)
+    low, high = np.quantile(y, [0.25, 0.75]) if from_quartiles else (-0.5, 0.5)
+    init |= {"first_mean": np.float32(low), "log_gap": np.float32(np.log(high - low))}
     return Model(ewsg.Target(log_likelihood, log_prior, y.astype(np.float32), init=init), init, constrain)
 
 
@@ -193,7 +197,8 @@ MODELS: dict[str, Callable[[], Model]] = {
     "logearn_interaction": logearn_interaction,
     "kidscore_interaction": kidscore_interaction,
     "wells_interaction": wells_interaction,
-    "low_dim_gauss_mix": low_dim_gauss_mix,
+    "low_dim_gauss_mix": lambda: low_dim_gauss_mix(from_quartiles=False),
+    "low_dim_gauss_mix, from quartiles": lambda: low_dim_gauss_mix(from_quartiles=True),
     "radon, not centred": lambda: radon(centred=False),
     "radon, centred": lambda: radon(centred=True),
 }
