@@ -79,7 +79,12 @@ def errors(known, mean: np.ndarray, cov: np.ndarray) -> dict:
     off = (shown @ mean - true_mean) / true_sd
     sd = np.sqrt(np.einsum("ij,jk,ik->i", shown, cov, shown)) / true_sd - 1
     both = np.abs(np.concatenate([off, sd]))
-    return {"rms_error": float(np.sqrt(np.mean(both**2))), "largest_error": float(both.max())}
+    return {
+        "rms_error": float(np.sqrt(np.mean(both**2))),
+        "largest_error": float(both.max()),
+        "numbers": len(both),
+        "within": int((both <= 0.05).sum()),
+    }
 
 
 def planned(target, known, seed: int) -> dict:
