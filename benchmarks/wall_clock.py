@@ -5,7 +5,7 @@
 Every side runs in a process of its own on one core; seconds are CPU seconds, so that others on the machine count less.
 
 - ewsg: `ewsg.sample(target, accuracy=0.05)`, search, plan and compilation included ("cold"); again with another seed in
-  the same process ("warm"), plan and run one after the other, for the plan's share of the time.
+  the same process ("warm").
 - laplace: the mode and the curvature there, the floor: no sampler is needed where its error is small enough.
 - the exact samplers of exact_sides.py, with which Monte-Carlo errors are the same, 0.025: NUTS of BlackJAX, NumPyro and
   nutpie, and NumPyro's HMCECS. Their warm-up is granted. NumPyro and nutpie have to be installed beside this project; a
@@ -94,13 +94,7 @@ def planned(target, known, seed: int) -> dict:
     found = {}
     for name, own in (("cold", seed), ("warm", seed + 1)):
         began, cpu = time.perf_counter(), time.process_time()
-        planning = {}
-        if name == "cold":
-            run = ewsg.sample(target, accuracy=0.05, seed=own, progress=False)
-        else:
-            plan = ewsg.plan(target, accuracy=0.05, seed=own, progress=False)
-            planning = {"plan_seconds": time.process_time() - cpu}
-            run = ewsg.sample(target, plan, progress=False)
+        run = ewsg.sample(target, accuracy=0.05, seed=own, progress=False)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - began
         flat = ewsg.diagnostics.flatten(run.good_draws()).reshape(-1, len(target.init)).astype(np.float64)
         found[name] = {
@@ -111,7 +105,6 @@ def planned(target, known, seed: int) -> dict:
             "plan_passes": run.cost.planning_gradients / target.num_data,
             "verdict": run.verdict.word,
             "notes": {key: note[0] for key, note in run.settings["plan"].items()},
-            **planning,
             **errors(known, flat.mean(0), np.cov(flat.T)),
         }
     return found["cold"] | {"warm": found["warm"]}
