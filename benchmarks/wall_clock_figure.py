@@ -29,8 +29,7 @@ SIDES = {
     "numpyro": "NumPyro NUTS, diagonal metric",
     "blackjax": "BlackJAX NUTS, diagonal metric",
 }
-_STYLES = {"ewsg": style("plan"), "laplace": style("full gradient")}
-_GREY = "#7f7f7f"
+_OURS, _GREY = style("plan").color, "#7f7f7f"
 _WARMUP = dict.fromkeys(SIDES, 1000) | {"nutpie": 400}
 """Draws of warm-up: Stan's and nutpie's defaults."""
 _EXACT = tuple(SIDES)[2:]
@@ -56,8 +55,8 @@ def table(rows: dict[str, dict]) -> str:
                 cells.append("-")
                 continue
             bare, whole = seconds(side, row)
-            ours = rows[f"{name}, ewsg"]["seconds"]
             if side in _EXACT:
+                ours = rows[f"{name}, ewsg"]["seconds"]
                 cells.append(f"{bare:,.0f} ({whole:,.0f}): {bare / ours:.1f} × ({whole / ours:.1f} ×)")
             else:
                 cells.append(f"{bare:,.0f}" + (f" (warm: {row['warm']['seconds']:,.0f})" if "warm" in row else ""))
@@ -82,22 +81,26 @@ def growth_table(rows: dict[str, dict]) -> str:
 
 
 def figure(rows: dict[str, dict], path: Path) -> None:
-    """Bars of seconds on a logarithmic axis, the granted warm-up in a lighter shade; one panel per problem."""
+    """Bars of seconds, one panel per problem; the warm-up that is granted in a lighter shade."""
     panels = [name for name in PROBLEMS if f"{name}, ewsg" in rows]
     figure, axes = plt.subplots(1, len(panels), figsize=(3.6 + 2.6 * len(panels), 3.4), sharey=True, squeeze=False)
-    order = list(SIDES)[::-1]
+    order = [side for side in reversed(SIDES) if any(f"{name}, {side}" in rows for name in panels)]
     for axis, name in zip(axes[0], panels, strict=True):
         found = {side: rows[f"{name}, {side}"] for side in order if f"{name}, {side}" in rows}
         for number, side in enumerate(order):
             if side not in found:
                 axis.text(1.3, number, "not measured", va="center", fontsize=7, color=_GREY)
                 continue
-            color = _STYLES[side].color if side in _STYLES else _GREY
             bare, whole = seconds(side, found[side])
-            axis.barh(number, whole, color=color, alpha=0.35, height=0.7)
-            axis.barh(number, bare, color=color, height=0.7)
+            if side == "laplace":
+                axis.barh(number, bare, color="white", edgecolor=_GREY, hatch="////", height=0.7)
+            else:
+                color = _OURS if side == "ewsg" else _GREY
+                axis.barh(number, whole, color=color, alpha=0.35, height=0.7)
+                axis.barh(number, bare, color=color, height=0.7)
             axis.text(whole * 1.15, number, f"{bare:,.0f}", va="center", fontsize=7)
         axis.set_xscale("log")
+        axis.set_ylim(-0.6, len(order) - 0.4)
         axis.set_xlim(1, 6 * max(seconds(side, row)[1] for side, row in found.items()))
         axis.set_title(PROBLEMS[name], fontsize=9)
         axis.set_xlabel("CPU seconds, one core", fontsize=8)
