@@ -7,11 +7,12 @@ Every side runs in a process of its own on one core; seconds are CPU seconds, so
 - ewsg: `ewsg.sample(target, accuracy=0.05)`, search, plan and compilation included ("cold"); again with another seed in
   the same process ("warm").
 - laplace: the mode and the curvature there, the floor: no sampler is needed where its error is small enough.
-- BlackJAX and NumPyro, NUTS: a lower bound. They are given the mode to start from and the metric (the Laplace
-  approximation's variances, or all of its covariance: "dense") and a step size for nothing; each draw counts as
-  independent. 1,600 draws leave an error of 0.025 in a mean. The time of a draw is that of a few, after compilation.
+- the exact samplers of exact_sides.py, with which Monte-Carlo errors are the same, 0.025: NUTS of BlackJAX, NumPyro and
+  nutpie, and NumPyro's HMCECS. Their warm-up is granted. NumPyro and nutpie have to be installed beside this project; a
+  side that is missing is left out.
 
 --growth: datum gradients per effective draw of a planned run, logistic regression with 20 parameters, as n grows.
+wall_clock_figure.py writes the table and the figure.
 """
 
 import argparse
@@ -21,16 +22,16 @@ import sys
 import time
 from pathlib import Path
 
+import exact_sides
 import machine
 import numpy as np
+from exact_sides import Laplace
 
 HERE = Path(__file__).parent
 PROBLEMS = ("a9a", "covertype", "simulated")
-SIDES = ("ewsg", "laplace", "blackjax", "blackjax dense", "numpyro", "numpyro dense")
+NUTS = ("blackjax", "blackjax dense", "numpyro", "numpyro dense")
+SIDES = ("laplace", "ewsg", *NUTS, "nutpie", "hmcecs")
 SIZES = (10**4, 10**5, 10**6, 10**7)
-_NEEDED = 1600
-"""Independent draws for a standard error of 0.025 in a mean."""
-_MOST_SECONDS = 60
 
 
 def simulated(n: int, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +79,12 @@ def errors(known, mean: np.ndarray, cov: np.ndarray) -> dict:
     off = (shown @ mean - true_mean) / true_sd
     sd = np.sqrt(np.einsum("ij,jk,ik->i", shown, cov, shown)) / true_sd - 1
     both = np.abs(np.concatenate([off, sd]))
-    return {"rms_error": float(np.sqrt(np.mean(both**2))), "largest_error": float(both.max())}
+    return {
+        "rms_error": float(np.sqrt(np.mean(both**2))),
+        "largest_error": float(both.max()),
+        "numbers": len(both),
+        "within": int((both <= 0.05).sum()),
+    }
 
 
 def planned(target, known, seed: int) -> dict:
@@ -96,93 +102,27 @@ def planned(target, known, seed: int) -> dict:
             "wall_seconds": wall,
             "compile_seconds": run.cost.compile_seconds,
             "passes": run.cost.datum_gradients / target.num_data,
+            "plan_passes": run.cost.planning_gradients / target.num_data,
             "verdict": run.verdict.word,
+            "notes": {key: note[0] for key, note in run.settings["plan"].items()},
             **errors(known, flat.mean(0), np.cov(flat.T)),
         }
     return found["cold"] | {"warm": found["warm"]}
 
 
-def laplace(target) -> tuple[np.ndarray, np.ndarray, dict]:
-    """Mean and covariance at the mode, and what they cost."""
+def laplace(target, path: Path) -> tuple[Laplace, dict]:
+    """Mean and covariance at the mode, and what they cost; kept for the sides that are granted them."""
     from ewsg.target.mode import curvature, find_mode
 
+    if path.exists():
+        kept = np.load(path)
+        return Laplace(kept["mean"], kept["covariance"]), {}
     cpu = time.process_time()
     mode = find_mode(target, target.init, method="subsamples", seed=0)
     covariance = np.linalg.inv(np.asarray(curvature(target, mode.position), np.float64))
-    return np.asarray(mode.position, np.float64), covariance, {"seconds": time.process_time() - cpu}
-
-
-def centred_density(x: np.ndarray, labels: np.ndarray, scale: float, mode: np.ndarray):
-    """log p(θ) − log p(mode), summed datum by datum: float32 is enough for any n."""
-    import jax
-    import jax.numpy as jnp
-
-    signed = jnp.asarray(x * np.where(labels, 1, -1)[:, None].astype(np.float32))
-    there = jnp.asarray(mode, jnp.float32)
-    usual = jax.nn.softplus(-signed @ there)
-
-    def density(theta):
-        prior = jnp.sum(jnp.square(theta) - jnp.square(there)) / (2 * scale**2)
-        return jnp.sum(usual - jax.nn.softplus(-signed @ theta)) - prior
-
-    return density
-
-
-def nuts(library: str, density, mode: np.ndarray, covariance: np.ndarray, dense: bool, seed: int) -> dict:
-    """Seconds of `_NEEDED` draws of NUTS, from those of a few."""
-    import jax
-    import jax.numpy as jnp
-
-    metric = covariance if dense else np.diag(covariance)
-    root = np.linalg.cholesky(covariance) if dense else np.diag(np.sqrt(np.diag(covariance)))
-    stiffest = np.linalg.eigvalsh(root.T @ np.linalg.inv(covariance) @ root)[-1]
-    step = float(stiffest**-0.5)
-    start = jnp.asarray(mode + np.linalg.cholesky(covariance) @ np.random.default_rng(seed).normal(size=len(mode)))
-    start = start.astype(jnp.float32)
-    if library == "blackjax":
-        import blackjax
-
-        kernel = blackjax.nuts(density, step, jnp.asarray(metric, jnp.float32))
-        state, move = kernel.init(start), jax.jit(kernel.step)
-
-        def advance(key, state):
-            state, info = move(key, state)
-            return state, int(info.num_integration_steps), float(info.acceptance_rate)
-    else:
-        from numpyro.infer import NUTS
-
-        kernel = NUTS(
-            potential_fn=lambda theta: -density(theta),
-            step_size=step,
-            inverse_mass_matrix=jnp.asarray(metric, jnp.float32),
-            dense_mass=dense,
-            adapt_step_size=False,
-            adapt_mass_matrix=False,
-        )
-        state = kernel.init(jax.random.key(seed), 0, start, (), {})
-        move = jax.jit(lambda state: kernel.sample(state, (), {}))
-
-        def advance(key, state):
-            state = move(state)
-            return state, int(state.num_steps), float(state.accept_prob)
-
-    key, began = jax.random.key(seed), time.process_time()
-    state, *_ = advance(jax.random.fold_in(key, 0), state)
-    compiling = time.process_time() - began
-    began, steps, accepted, draws = time.process_time(), 0, 0.0, 0
-    while draws < 5 or (time.process_time() - began < _MOST_SECONDS and draws < 200):
-        draws += 1
-        state, more, rate = advance(jax.random.fold_in(key, draws), state)
-        steps, accepted = steps + more, accepted + rate
-    each = (time.process_time() - began) / draws
-    return {
-        "seconds": compiling + _NEEDED * each,
-        "seconds_per_draw": each,
-        "leapfrogs_per_draw": steps / draws,
-        "acceptance": accepted / draws,
-        "draws_timed": draws,
-        "step_size": step,
-    }
+    cost = {"seconds": time.process_time() - cpu}
+    np.savez(path, mean=np.asarray(mode.position, np.float64), covariance=covariance)
+    return Laplace(np.asarray(mode.position, np.float64), covariance), cost
 
 
 def work(settings: dict) -> dict:
@@ -192,16 +132,26 @@ def work(settings: dict) -> dict:
 
     if "growth" in settings:
         return growth(settings["growth"], settings["seed"])
+    side, out = settings["side"], Path(settings["out"])
     x, labels, scale = problem(settings["problem"])
     target = ewsg.models.logistic(x, labels, prior_scale=scale)
-    known = reference(settings["problem"], Path(settings["out"]))
-    if settings["side"] == "ewsg":
+    known = reference(settings["problem"], out)
+    if side == "ewsg":
         return planned(target, known, settings["seed"])
-    mean, covariance, cost = laplace(target)
-    if settings["side"] == "laplace":
-        return cost | errors(known, mean, covariance)
-    library, *dense = settings["side"].split()
-    return nuts(library, centred_density(x, labels, scale, mean), mean, covariance, bool(dense), settings["seed"])
+    path = out.parent / f"laplace-{settings['problem']}.npz"
+    if side == "laplace":
+        path.unlink(missing_ok=True)
+    found, cost = laplace(target, path)
+    if side == "laplace":
+        return cost | errors(known, *found)
+    if side == "hmcecs":
+        row = exact_sides.hmcecs(x, labels, scale, found, settings["seed"])
+        return row | errors(known, np.array(row.pop("mean")), np.array(row.pop("covariance")))
+    density = exact_sides.centred_density(x, labels, scale, found.mean)
+    if side == "nutpie":
+        return exact_sides.nutpie(density, found, settings["seed"])
+    library, *dense = side.split()
+    return exact_sides.nuts(library, density, found, bool(dense), settings["seed"])
 
 
 def growth(n: int, seed: int) -> dict:
@@ -212,25 +162,28 @@ def growth(n: int, seed: int) -> dict:
     target = ewsg.models.logistic(*simulated(n))
     began = time.process_time()
     run = ewsg.sample(target, accuracy=0.05, seed=seed, progress=False)
-    effective = ess.ess(ewsg.diagnostics.flatten(run.good_draws()))
+    seconds = time.process_time() - began
+    effective = float(np.median(ess.ess(ewsg.diagnostics.flatten(run.good_draws()))))
     sampling = run.cost.datum_gradients - run.cost.planning_gradients
     return {
-        "per_effective_draw": sampling / float(np.median(effective)),
-        "effective": float(np.median(effective)),
+        "per_effective_draw": sampling / effective,
+        "effective": effective,
         "passes": run.cost.datum_gradients / n,
         "plan_passes": run.cost.planning_gradients / n,
         "mode": run.settings["plan"]["mode"][1],
+        "notes": {key: note[0] for key, note in run.settings["plan"].items()},
         "verdict": run.verdict.word,
-        "seconds": time.process_time() - began,
+        "seconds": seconds,
+        "compile_seconds": run.cost.compile_seconds,
     }
 
 
 def apart(settings: dict) -> dict:
-    """`work` in a process of its own; what it says last if it fails."""
+    """`work` in a process of its own; RuntimeError with what it says last if it fails."""
     command = [sys.executable, __file__, "--worker", json.dumps(settings)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
-        return {"failed": answer.stderr.strip().splitlines()[-1]}
+        raise RuntimeError(answer.stderr.strip().splitlines()[-1])
     return json.loads(answer.stdout.splitlines()[-1])
 
 
@@ -253,17 +206,19 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     folder = Folder(options.out, "benchmark wall clock")
     found: dict[str, dict] = {}
-    for name in options.problems:
-        for side in options.sides:
-            settings = {"problem": name, "side": side, "seed": options.seed, "out": str(options.out)}
-            row = folder.part(f"{name} {side}", settings, lambda settings=settings: apart(settings))
-            found[f"{name}, {side}"] = row
-            print(f"{name:10} {side:15} {json.dumps(row)}", flush=True)
-    for n in options.sizes if options.growth else []:
-        settings = {"growth": n, "seed": options.seed}
-        row = folder.part(f"growth {n}", settings, lambda settings=settings: apart(settings))
-        found[f"growth, {n}"] = row
-        print(f"n = {n:>11,}  {json.dumps(row)}", flush=True)
+    parts = [
+        (f"{name}, {side}", {"problem": name, "side": side, "seed": options.seed, "out": str(options.out)})
+        for name in options.problems
+        for side in options.sides
+    ]
+    if options.growth:
+        parts += [(f"growth, {n}", {"growth": n, "seed": options.seed}) for n in options.sizes]
+    for name, settings in parts:
+        try:
+            found[name] = folder.part(name, settings, lambda settings=settings: apart(settings))
+            print(f"{name:25} {json.dumps(found[name])}", flush=True)
+        except RuntimeError as error:
+            print(f"{name:25} failed: {error}", flush=True)
     folder.finish({"rows": found, "time": time.strftime("%Y-%m-%d")})
 
 
