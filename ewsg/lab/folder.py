@@ -131,6 +131,11 @@ class Folder:
         return parts
 
 
+def holds_parts(path: Path) -> bool:
+    """Whether a folder has finished parts of an experiment."""
+    return (path / _PARTS).is_file() or (path / _ARRAYS).is_dir()
+
+
 def check_writable(path: Path) -> None:
     """Raise InputError if a folder cannot be created or written to; nothing is left behind."""
     parent = path.absolute().parent

@@ -138,10 +138,17 @@ class Work:
     ) -> dict[str, np.ndarray] | None:
         """The arrays of `compute`, from a file of their own; their `cost`, in the order of `COSTS`, is added up.
 
-        None if they are not stored and this work only draws again what is.
+        Args:
+            name: of the part.
+            settings: that decide the arrays, a `seed` among them.
+            compute: from nothing to arrays by name, with their `cost`.
+
+        Returns:
+            None if they are not stored, and the folder takes stored parts only.
         """
         found = self.folder.arrays(name, settings, None if self.folder.stored else self._announced(name, compute))
         if found is not None:
+            self.seeds.add(settings["seed"])
             self.cost["runs"] += 1
             for key, spent in zip(COSTS, found["cost"].tolist(), strict=True):
                 self.cost[key] += spent
