@@ -76,7 +76,7 @@ class Folder:
             if compute is None:
                 return None
             about = {"experiment": self.experiment, "key": asked, "versions": _versions(), "code": _code()}
-            found = {key: np.asarray(value) for key, value in compute().items()}
+            found: dict[str, Any] = {key: np.asarray(value) for key, value in compute().items()}
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic.write(path, lambda to: np.savez_compressed(to, about=json.dumps(about), **found))
         with np.load(path) as stored:

@@ -92,7 +92,7 @@ def test_differences_of_independent_estimates():
 
 # ---------------------------------------------------------------- the experiment
 
-SETTINGS = mlp.EXPERIMENT.scales["smoke"] | {"methods": ["SGHMC", "EWSG"], "sizes": [1, 2, 3], "chains_per_part": 2}
+SETTINGS = dict(mlp.EXPERIMENT.scales["smoke"], methods=["SGHMC", "EWSG"], sizes=[1, 2, 3], chains_per_part=2)
 RATES = {"SGHMC": 0.6, "EWSG": 1.5}
 
 

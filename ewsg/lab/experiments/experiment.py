@@ -74,7 +74,7 @@ class Work:
         self.folder = folder
         self.settings = dict(settings)
         self.seeds: set[int] = set()
-        self.cost: dict[str, float] = {"runs": 0} | dict.fromkeys(COSTS, 0)
+        self.cost: dict[str, float] = dict.fromkeys(("runs", *COSTS), 0)
         self._console = console
 
     def __getitem__(self, name: str) -> Any:

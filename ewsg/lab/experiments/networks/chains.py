@@ -39,8 +39,9 @@ class Chains(NamedTuple):
     @classmethod
     def of_parts(cls, parts: list[dict[str, np.ndarray]]) -> "Chains":
         """All chains of the parts, in their order."""
-        joined = (np.concatenate([part[key] for part in parts]) for key in ("probabilities", "errors", "curves"))
-        return cls(*joined, parts[0]["passes"], sum(int(part["diverged"]) for part in parts))
+        joined = {key: np.concatenate([part[key] for part in parts]) for key in ("probabilities", "errors", "curves")}
+        diverged = sum(int(part["diverged"]) for part in parts)
+        return cls(**joined, passes=parts[0]["passes"], diverged=diverged)
 
 
 def part(

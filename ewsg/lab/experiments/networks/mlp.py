@@ -159,7 +159,7 @@ def _beyond(found: Mapping[str, Mapping[str, Row]]) -> list[Claim]:
             claims.append(_smaller(text, "-", row.error, rows[name].error))
         if len(colder) == len(COLD_METHODS):
             text = f"not in the paper: EWSG has a smaller test error than SGHMC at {temperature}"
-            claims.append(_smaller(text, "-", *(colder[name].error for name in ("EWSG", "SGHMC"))))
+            claims.append(_smaller(text, "-", colder["EWSG"].error, colder["SGHMC"].error))
     return claims
 
 
