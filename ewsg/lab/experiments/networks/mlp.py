@@ -199,10 +199,9 @@ def _draw_errors(path: Path, printed: Mapping[str, float], found: Mapping[str, M
                     axis.errorbar(at, row.error.value, half, capsize=2, markerfacecolor="white", **look)
                 if temperature == _WARM and name in printed:
                     axis.plot(at, printed[name], "x", color=color, markersize=7)
-            axis.set(xscale="log", yscale="log", title=f"Test error, {temperature}", ylabel="wrong predictions (%)")
-            axis.set_xlabel("chains in an ensemble")
+            axis.set(xscale="log", title=f"Test error, {temperature}", xlabel="chains in an ensemble")
+            axis.set_ylabel("wrong predictions (%)")
             figures.plain_numbers(axis.xaxis)
-            figures.plain_numbers(axis.yaxis)
         figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=3, fontsize=8.5)
 
 
