@@ -39,6 +39,7 @@ class Folder:
         self.path = Path(path)
         self.experiment = experiment
         self.stored = stored
+        self._made_with: dict[str, set[str]] = {name: set() for name in _PACKAGES}
         self._check()
         self._parts = self._read_parts()
 
@@ -80,14 +81,22 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             atomic.write(path, lambda to: np.savez_compressed(to, about=json.dumps(about), **found))
         with np.load(path) as stored:
+            self._note(json.loads(str(stored["about"]))["versions"])
             return {key: stored[key] for key in stored.files if key != "about"}
 
     def finish(self, results: Mapping[str, Any]) -> None:
-        """Writes results.json, with the experiment's name and the versions, atomically."""
+        """Writes results.json, with the experiment's name and the versions that made its parts, atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
-        everything = {"experiment": self.experiment, **results, "versions": _versions()}
+        if not self.stored:
+            self._note(_versions())
+        versions = {name: " and ".join(sorted(found)) for name, found in self._made_with.items()}
+        everything = {"experiment": self.experiment, **results, "versions": versions}
         text = json.dumps(everything, indent=1).encode()
         atomic.write(self.path / RESULTS, lambda file: file.write(text))
+
+    def _note(self, versions: Mapping[str, str]) -> None:
+        for name, number in versions.items():
+            self._made_with[name].add(number)
 
     def _check(self) -> None:
         check_writable(self.path)
@@ -126,7 +135,9 @@ class Folder:
                 continue
             key = part["key"]
             if self.stored:
-                key = json.dumps(json.loads(key)[:2], sort_keys=True)
+                *asked, versions, _ = json.loads(key)
+                key = json.dumps(asked, sort_keys=True)
+                self._note(versions)
             parts[key] = part["value"]
         return parts
 

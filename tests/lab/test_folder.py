@@ -78,6 +78,33 @@ def test_stored_parts_are_used_whatever_the_code(tmp_path, monkeypatch):
     assert Folder(tmp_path, "first", stored=True).part("a", {"seed": 0}, lambda: 3) == 2
 
 
+def test_results_name_the_versions_that_made_them(tmp_path, monkeypatch):
+    def versions(number):
+        monkeypatch.setattr(folder, "_versions", lambda: dict.fromkeys(folder._PACKAGES, number))
+
+    def said():
+        return json.loads((tmp_path / "results.json").read_text())["versions"]["jax"]
+
+    versions("1")
+    first = Folder(tmp_path, "first")
+    first.part("a", {}, lambda: 1)
+    first.arrays("b", {}, lambda: {"values": [1]})
+    first.finish({})
+    assert said() == "1"
+    versions("2")
+    stored = Folder(tmp_path, "first", stored=True)
+    stored.part("a", {}, lambda: 1)
+    stored.finish({})
+    assert said() == "1"
+    new = Folder(tmp_path, "first")
+    new.part("a", {}, lambda: 1)
+    new.finish({})
+    assert said() == "2"
+    new.arrays("b", {})
+    new.finish({})
+    assert said() == "1 and 2"
+
+
 def test_another_experiments_folder_is_refused_before_anything_is_written(tmp_path):
     Folder(tmp_path, "first").finish({"answer": 42})
     with pytest.raises(ewsg.errors.InputError, match="holds results of 'first'"):

@@ -98,7 +98,7 @@ def _versions(found: dict[str, dict[str, Any]]) -> dict[str, str]:
     numbers: dict[str, list[str]] = {}
     for results in found.values():
         for name, number in results["versions"].items():
-            numbers.setdefault(name, []).append(number)
+            numbers.setdefault(name, []).extend(number.split(" and "))
     return {name: " and ".join(sorted(set(every))) for name, every in numbers.items()}
 
 
