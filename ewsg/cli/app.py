@@ -98,6 +98,7 @@ def reproduce(
     everything: Annotated[bool, typer.Option("--all", help="All experiments, each in a folder of its own.")] = False,
     scale: Annotated[str, typer.Option(help="smoke (seconds), laptop (minutes) or paper (its own budget).")] = "laptop",
     out: Annotated[Path | None, typer.Option(help="Output folder; an interrupted run continues there.")] = None,
+    redraw: Annotated[bool, typer.Option("--redraw", help="Sample nothing: judge and draw what --out holds.")] = False,
 ) -> None:
     """Reproduce a figure or table of the paper, and test its claims."""
     from ..lab import experiments
@@ -105,10 +106,10 @@ def reproduce(
     if everything == (name is not None):
         raise InputError(f"give one experiment, or --all (experiments: {', '.join(experiments.EXPERIMENTS)})")
     if name is None:
-        report = experiments.reproduce_all(scale, out or Path("ewsg-reproduction"))
+        report = experiments.reproduce_all(scale, out or Path("ewsg-reproduction"), redraw)
         typer.echo(f"Wrote {report}.")
     else:
-        experiments.reproduce(name, scale, out)
+        experiments.reproduce(name, scale, out, redraw)
 
 
 @app.command("list")

@@ -1,5 +1,6 @@
 """The folder an experiment writes to: it belongs to that experiment alone, and remembers which parts are done."""
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -10,11 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._core import atomic
 from ..errors import InputError
 
 RESULTS = "results.json"
-_PARTS = "parts.jsonl"
+_PARTS, _ARRAYS = "parts.jsonl", "arrays"
 _PACKAGES = ("ewsg", "jax", "jaxlib", "numpy")
 
 
@@ -28,17 +31,23 @@ class Folder:
         path: created if it does not exist; raises InputError, before anything is computed, if it holds something else
             or cannot be written to.
         experiment: whose results these are.
+        stored: whether nothing is computed: finished parts are used whatever the code and versions that made them, and
+            a part that is missing raises InputError.
     """
 
-    def __init__(self, path: str | os.PathLike, experiment: str):
+    def __init__(self, path: str | os.PathLike, experiment: str, stored: bool = False):
         self.path = Path(path)
         self.experiment = experiment
+        self.stored = stored
+        self._made_with: dict[str, set[str]] = {name: set() for name in _PACKAGES}
         self._check()
         self._parts = self._read_parts()
 
     def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
         """The result of `compute` (anything JSON can hold), computed once for these settings, versions and code."""
-        key = json.dumps([name, dict(settings), _versions(), _code()], sort_keys=True)
+        key = json.dumps([name, dict(settings), *([] if self.stored else [_versions(), _code()])], sort_keys=True)
+        if key not in self._parts and self.stored:
+            raise InputError(f"{self.path} lacks the part {name!r}: run the experiment without --redraw first")
         if key not in self._parts:
             value = json.loads(json.dumps(compute()))
             self.path.mkdir(parents=True, exist_ok=True)
@@ -47,17 +56,52 @@ class Folder:
             self._parts[key] = value
         return self._parts[key]
 
+    def arrays(
+        self, name: str, settings: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]] | None = None
+    ) -> dict[str, np.ndarray] | None:
+        """The arrays of `compute`, computed once for these settings and kept in a file of their own.
+
+        They cost hours, so a change of code does not throw them away: the file says which code and versions made it,
+        and whoever doubts it deletes the file. Several processes can fill one folder.
+
+        Args:
+            name: of the file, with a hash of the settings.
+            settings: whose arrays these are.
+            compute: None for the stored arrays alone, None if there are none.
+        """
+        asked = json.dumps([name, dict(settings)], sort_keys=True)
+        words = "".join(letter if letter.isalnum() else " " for letter in name).split()
+        file = f"{'-'.join(words)}-{hashlib.sha256(asked.encode()).hexdigest()[:8]}.npz"
+        path = self.path / _ARRAYS / file
+        if not path.is_file():
+            if compute is None:
+                return None
+            about = {"experiment": self.experiment, "key": asked, "versions": _versions(), "code": _code()}
+            found: dict[str, Any] = {key: np.asarray(value) for key, value in compute().items()}
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic.write(path, lambda to: np.savez_compressed(to, about=json.dumps(about), **found))
+        with np.load(path) as stored:
+            self._note(json.loads(str(stored["about"]))["versions"])
+            return {key: stored[key] for key in stored.files if key != "about"}
+
     def finish(self, results: Mapping[str, Any]) -> None:
-        """Writes results.json, with the experiment's name and the versions, atomically."""
+        """Writes results.json, with the experiment's name and the versions that made its parts, atomically."""
         self.path.mkdir(parents=True, exist_ok=True)
-        everything = {"experiment": self.experiment, **results, "versions": _versions()}
+        if not self.stored:
+            self._note(_versions())
+        versions = {name: " and ".join(sorted(found)) for name, found in self._made_with.items()}
+        everything = {"experiment": self.experiment, **results, "versions": versions}
         text = json.dumps(everything, indent=1).encode()
         atomic.write(self.path / RESULTS, lambda file: file.write(text))
+
+    def _note(self, versions: Mapping[str, str]) -> None:
+        for name, number in versions.items():
+            self._made_with[name].add(number)
 
     def _check(self) -> None:
         check_writable(self.path)
         if self.path.is_dir() and any(self.path.iterdir()):
-            owners = {self._owner(RESULTS), self._owner(_PARTS)} - {None}
+            owners = {self._owner(RESULTS), self._owner(_PARTS), *self._owners_of_arrays()} - {None}
             if owners != {self.experiment}:
                 whose = f"results of {owners.pop()!r}" if owners else "other files"
                 raise InputError(f"the folder {self.path} holds {whose}: give an empty or new one with --out")
@@ -69,6 +113,13 @@ class Folder:
             return str(json.loads(text.split("\n")[1] if name == _PARTS else text)["experiment"])
         except (OSError, ValueError, LookupError, TypeError):
             return None
+
+    def _owners_of_arrays(self) -> set[str]:
+        found = set()
+        for path in (self.path / _ARRAYS).glob("*.npz"):
+            with contextlib.suppress(OSError, ValueError, LookupError), np.load(path) as stored:
+                found.add(str(json.loads(str(stored["about"]))["experiment"]))
+        return found
 
     def _read_parts(self) -> dict[str, Any]:
         """Finished parts; a line cut short by a crash is left out."""
@@ -82,8 +133,18 @@ class Folder:
                 part = json.loads(line)
             except ValueError:
                 continue
-            parts[part["key"]] = part["value"]
+            key = part["key"]
+            if self.stored:
+                *asked, versions, _ = json.loads(key)
+                key = json.dumps(asked, sort_keys=True)
+                self._note(versions)
+            parts[key] = part["value"]
         return parts
+
+
+def holds_parts(path: Path) -> bool:
+    """Whether a folder has finished parts of an experiment."""
+    return (path / _PARTS).is_file() or (path / _ARRAYS).is_dir()
 
 
 def check_writable(path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import figures
-from .styles import style
+from .styles import is_known, style
 
 _LABEL_ROOM = 0.08
 _MOST_TICKS = 8
@@ -32,7 +32,7 @@ class Panel(NamedTuple):
         xlabel: with the unit.
         ylabel: with the unit.
         scale: "loglog", "semilogy", "semilogx" or "linear".
-        lines: further straight lines by label: constants, or (x, y) pairs.
+        lines: further lines by label: constants, or (x, y) pairs; "METHOD (exact)" has the colour of the method.
         limits: of the vertical axis.
     """
 
@@ -69,7 +69,9 @@ def _fill(axis: Any, panel: Panel) -> None:
         if curve.low is not None and curve.high is not None:
             axis.fill_between(curve.x, curve.low, curve.high, color=color, alpha=0.15, linewidth=0)
     for k, (label, value) in enumerate((panel.lines or {}).items()):
-        look = {"color": "0.55", "linewidth": 1.0, "linestyle": ("-", "--", ":")[k % 3], "label": label}
+        name = label.removesuffix(" (exact)")
+        color = style(name).color if is_known(name) else "0.55"
+        look = {"color": color, "linewidth": 1.0, "linestyle": ("-", "--", ":")[k % 3], "label": label}
         axis.axhline(value, **look) if np.ndim(value) == 0 else axis.plot(*value, **look)
     axis.set_xscale("log" if panel.scale in ("loglog", "semilogx") else "linear")
     axis.set_yscale("log" if panel.scale in ("loglog", "semilogy") else "linear")

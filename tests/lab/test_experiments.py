@@ -15,7 +15,7 @@ from laboratory import work
 import ewsg
 from ewsg import cli
 from ewsg.errors import InputError
-from ewsg.lab import experiments, panels
+from ewsg.lab import experiments, folder, panels
 from ewsg.lab.experiments import experiment as base, report, running
 from ewsg.lab.experiments.claims import Claim
 from ewsg.lab.experiments.gaussian import shared, time_averages
@@ -157,6 +157,41 @@ def test_all_of_them_and_the_report(tmp_path, monkeypatch, capsys):
     assert "more. Paper" not in text
     elsewhere = report.write(tmp_path / "all", tmp_path / "page.md")
     assert "(all/two/figure.png)" in elsewhere.read_text()
+
+
+@pytest.mark.untyped
+def test_redraw_judges_stored_parts_again(tmp_path, monkeypatch):
+    """Heavy experiments too, whatever the code; an experiment without parts keeps its results and its place."""
+    computed, said = [], ["no"]
+
+    def run(work):
+        found = work.part("a", {}, lambda: computed.append(1) or 1.0)
+        return base.Outcome(
+            {"found": found}, [Claim("it is so", "yes", "0.1", *said)], {}, ["As printed."], {"rule": "-"}
+        )
+
+    scales = {scale: {"k": 1} for scale in base.SCALES}
+    fakes = {name: base.Experiment(name, "a fake", scales, run, heavy=name == "two") for name in ("one", "two", "old")}
+    for module in (running, report):
+        monkeypatch.setattr(module, "EXPERIMENTS", fakes)
+    (tmp_path / "all").mkdir()
+    for name in fakes:
+        running.reproduce(name, "smoke", tmp_path / "all" / name)
+    (tmp_path / "all" / "old" / "parts.jsonl").unlink()
+    monkeypatch.setattr(folder, "_code", lambda: "later")
+    said[:] = ["yes"]
+    assert ewsg_command("reproduce", "--all", "--redraw", "--scale", "smoke", "--out", str(tmp_path / "all")) == 0
+    assert len(computed) == 3
+    assert "2 hold, 1 do not, 0 are undecided" in (tmp_path / "all" / "reproduction.md").read_text()
+    assert ewsg_command("reproduce", "old", "--redraw", "--scale", "smoke", "--out", str(tmp_path / "all" / "old")) == 2
+    assert len(computed) == 3
+
+
+def test_the_page_names_every_version():
+    facts = {"scale": "laptop", "claims": [], "cost": {"seconds": 60.0, "compile_seconds": 0.0}}
+    old, new = {"ewsg": "0.1.0", "jax": "0.10.1"}, {"ewsg": "0.2.0", "jax": "0.10.1"}
+    found = {name: facts | {"versions": versions} for name, versions in (("a", new), ("b", old), ("c", new))}
+    assert "3 minutes of sampling and compiling; ewsg 0.1.0 and 0.2.0, jax 0.10.1." in report._introduction(found)
 
 
 def test_the_page_counts_its_own_rows():

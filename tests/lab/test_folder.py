@@ -4,6 +4,7 @@ import errno
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ewsg
@@ -45,6 +46,63 @@ def test_a_line_cut_short_is_computed_again(tmp_path):
     assert again.part("a", {}, lambda: 5) == 1
     assert again.part("b", {}, lambda: 5) == 5
     assert Folder(tmp_path, "first").part("b", {}, lambda: 6) == 5
+
+
+def test_arrays_outlive_changes_of_code_but_not_of_settings(tmp_path, monkeypatch):
+    def compute():
+        return {"values": np.arange(3, dtype=np.uint8), "cost": [1.5]}
+
+    Folder(tmp_path, "first").arrays("a, T = 1", {"seed": 0}, compute)
+    monkeypatch.setattr(folder, "_code", lambda: "other")
+    again = Folder(tmp_path, "first")
+    found = again.arrays("a, T = 1", {"seed": 0})
+    assert found is not None
+    assert set(found) == {"values", "cost"}
+    assert found["values"].tolist() == [0, 1, 2]
+    assert found["values"].dtype == np.uint8
+    assert again.arrays("a, T = 1", {"seed": 1}) is None
+    assert again.arrays("b", {"seed": 0}) is None
+    assert [path.name[:-13] for path in (tmp_path / "arrays").iterdir()] == ["a-T-1"]
+    with pytest.raises(ewsg.errors.InputError, match="holds results of 'first'"):
+        Folder(tmp_path, "second")
+
+
+def test_stored_parts_are_used_whatever_the_code(tmp_path, monkeypatch):
+    Folder(tmp_path, "first").part("a", {"seed": 0}, lambda: 1)
+    monkeypatch.setattr(folder, "_code", lambda: "other")
+    stored = Folder(tmp_path, "first", stored=True)
+    assert stored.part("a", {"seed": 0}, lambda: 2) == 1
+    with pytest.raises(ewsg.errors.InputError, match="lacks the part 'a': run the experiment without --redraw"):
+        stored.part("a", {"seed": 1}, lambda: 2)
+    assert Folder(tmp_path, "first").part("a", {"seed": 0}, lambda: 2) == 2
+    assert Folder(tmp_path, "first", stored=True).part("a", {"seed": 0}, lambda: 3) == 2
+
+
+def test_results_name_the_versions_that_made_them(tmp_path, monkeypatch):
+    def versions(number):
+        monkeypatch.setattr(folder, "_versions", lambda: dict.fromkeys(folder._PACKAGES, number))
+
+    def said():
+        return json.loads((tmp_path / "results.json").read_text())["versions"]["jax"]
+
+    versions("1")
+    first = Folder(tmp_path, "first")
+    first.part("a", {}, lambda: 1)
+    first.arrays("b", {}, lambda: {"values": [1]})
+    first.finish({})
+    assert said() == "1"
+    versions("2")
+    stored = Folder(tmp_path, "first", stored=True)
+    stored.part("a", {}, lambda: 1)
+    stored.finish({})
+    assert said() == "1"
+    new = Folder(tmp_path, "first")
+    new.part("a", {}, lambda: 1)
+    new.finish({})
+    assert said() == "2"
+    new.arrays("b", {})
+    new.finish({})
+    assert said() == "1 and 2"
 
 
 def test_another_experiments_folder_is_refused_before_anything_is_written(tmp_path):

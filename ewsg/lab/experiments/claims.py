@@ -10,7 +10,7 @@ from scipy import stats
 
 from ...theory import Interval
 
-_CONFIDENCE = 0.95
+CONFIDENCE = 0.95
 COLUMNS = ("claim", "paper", "ours", "holds")
 
 
@@ -38,7 +38,7 @@ def interval(repeats: Iterable[float | None]) -> Interval:
     mean = float(values.mean())
     if len(values) < 2:
         return Interval(mean, -math.inf, math.inf)
-    half = float(stats.t.ppf((1 + _CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
     return Interval(mean, mean - half, mean + half)
 
 
@@ -49,6 +49,15 @@ def difference(one: Sequence[float | None] | np.ndarray, other: Sequence[float |
         value = {(True, False): math.inf, (False, True): -math.inf}.get((diverged[0], diverged[1]), math.nan)
         return Interval(value, value, value)
     return interval(np.subtract(np.array(one, np.float64), np.array(other, np.float64)))
+
+
+def apart(one: Interval, other: Interval) -> Interval:
+    """one − other, of independent estimates: the halves of their intervals add up as √(a² + b²)."""
+    value = one.value - other.value
+    if not math.isfinite(value):
+        return Interval(value, value, value)
+    half = math.hypot(one.high - one.value, other.high - other.value)
+    return Interval(value, value - half, value + half)
 
 
 def ratio(one: Sequence[float | None] | np.ndarray, other: Sequence[float | None] | np.ndarray) -> Interval:

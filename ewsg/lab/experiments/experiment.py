@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from rich.console import Console
 
 from ..._core.component import describe
@@ -21,6 +22,7 @@ from .claims import Claim
 SCALES = ("smoke", "laptop", "paper")
 MOST_FAILED = 0.01
 """The largest share of diverged chains with which a run still counts."""
+COSTS = ("datum_gradients", "datum_directional", "seconds", "compile_seconds")
 _WORTH_SAYING = 2.0
 
 
@@ -72,7 +74,7 @@ class Work:
         self.folder = folder
         self.settings = dict(settings)
         self.seeds: set[int] = set()
-        self.cost = {"runs": 0, "datum_gradients": 0, "datum_directional": 0, "seconds": 0.0, "compile_seconds": 0.0}
+        self.cost: dict[str, float] = dict.fromkeys(("runs", *COSTS), 0)
         self._console = console
 
     def __getitem__(self, name: str) -> Any:
@@ -123,13 +125,41 @@ class Work:
         found = self.part(name, settings, compute)
         self.seeds.add(seed)
         self.cost["runs"] += 1
-        for key in self.cost.keys() - {"runs"}:
+        for key in COSTS:
             self.cost[key] += found["cost"][key]
         return found
 
     def part(self, name: str, settings: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
         """The result of `compute`, computed once; announced if that took a while."""
+        return self.folder.part(name, {**settings, "experiment": self.settings}, self._announced(name, compute))
 
+    def arrays(
+        self, name: str, settings: Mapping[str, Any], compute: Callable[[], Mapping[str, Any]]
+    ) -> dict[str, np.ndarray] | None:
+        """The arrays of `compute`, from a file of their own; their `cost`, in the order of `COSTS`, is added up.
+
+        Args:
+            name: of the part.
+            settings: that decide the arrays, a `seed` among them.
+            compute: from nothing to arrays by name, with their `cost`.
+
+        Returns:
+            None if they are not stored, and the folder takes stored parts only.
+        """
+        found = self.folder.arrays(name, settings, None if self.folder.stored else self._announced(name, compute))
+        if found is not None:
+            self.seeds.add(settings["seed"])
+            self.cost["runs"] += 1
+            for key, spent in zip(COSTS, found["cost"].tolist(), strict=True):
+                self.cost[key] += spent
+        return found
+
+    def figure(self, name: str) -> Path:
+        """The path of a figure, in a folder that exists."""
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        return self.folder.path / name
+
+    def _announced(self, name: str, compute: Callable[[], Any]) -> Callable[[], Any]:
         def announced() -> Any:
             began = time.perf_counter()
             value = compute()
@@ -138,9 +168,4 @@ class Work:
                 self._console.print(f"  {name} ({seconds:.0f} s)", highlight=False, soft_wrap=True)
             return value
 
-        return self.folder.part(name, {**settings, "experiment": self.settings}, announced)
-
-    def figure(self, name: str) -> Path:
-        """The path of a figure, in a folder that exists."""
-        self.folder.path.mkdir(parents=True, exist_ok=True)
-        return self.folder.path / name
+        return announced

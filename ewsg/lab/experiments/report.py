@@ -74,9 +74,8 @@ def text(found: dict[str, dict[str, Any]], images: Path) -> str:
 
 
 def _introduction(found: dict[str, dict[str, Any]]) -> str:
-    first = next(iter(found.values()))
     scales = ", ".join(sorted({results["scale"] for results in found.values()}))
-    versions = ", ".join(f"{name} {number}" for name, number in first["versions"].items())
+    versions = ", ".join(f"{name} {number}" for name, number in _versions(found).items())
     counts = Counter(claim["holds"] for results in found.values() for claim in _of_the_paper(results))
     seconds = sum(_seconds(results) for results in found.values())
     return (
@@ -92,6 +91,15 @@ def _introduction(found: dict[str, dict[str, Any]]) -> str:
         f"{counts['yes']} hold, {counts['no']} do not, {counts['undecided']} are undecided. Rows that begin with "
         '"not in the paper" are ours.'
     )
+
+
+def _versions(found: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """The versions of each package with which the experiments were run, oldest first."""
+    numbers: dict[str, list[str]] = {}
+    for results in found.values():
+        for name, number in results["versions"].items():
+            numbers.setdefault(name, []).extend(number.split(" and "))
+    return {name: " and ".join(sorted(set(every))) for name, every in numbers.items()}
 
 
 def _seconds(results: dict[str, Any]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from ...errors import unknown
-from ..folder import Folder, check_writable
+from ..folder import Folder, check_writable, holds_parts
 from . import claims, report
 from .catalogue import EXPERIMENTS
 from .experiment import SCALES, Experiment, Work
@@ -25,17 +25,18 @@ def find(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-def reproduce(name: str, scale: str = "laptop", out: str | Path | None = None) -> dict[str, Any]:
+def reproduce(name: str, scale: str = "laptop", out: str | Path | None = None, redraw: bool = False) -> dict[str, Any]:
     """Runs an experiment, or the rest of it; writes results.json, claims.md and figures to `out`.
 
     Args:
         name: one of `EXPERIMENTS`.
         scale: "smoke" (seconds), "laptop" (minutes on two cores) or "paper" (the paper's budget).
         out: folder for the files, `ewsg-NAME` by default; InputError if it holds something else.
+        redraw: whether to judge and draw again from the parts in `out`, whatever the code that made them.
     """
     experiment = find(name)
     _check_scale(scale)
-    folder = Folder(out or f"ewsg-{name}", f"reproduce {name}")
+    folder = Folder(out or f"ewsg-{name}", f"reproduce {name}", stored=redraw)
     console = Console(width=_WIDTH)
     console.print(f"{name}: {experiment.shows} ({scale})", style="bold", highlight=False)
     work = Work(folder, experiment.scales[scale], console)
@@ -64,15 +65,29 @@ def reproduce(name: str, scale: str = "laptop", out: str | Path | None = None) -
     return results
 
 
-def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") -> Path:
+def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction", redraw: bool = False) -> Path:
     """Runs every experiment into a folder of its own below `out`, and writes reproduction.md there.
 
-    Experiments that take hours are left out; the report has them if they were run, by name, into this folder.
+    Experiments that take hours are left out; the report has them if they were run, by name, into this folder. With
+    `redraw` nothing is run: every folder that holds parts is judged and drawn again.
     """
     _check_scale(scale)
     out = Path(out)
     check_writable(out)
     out.mkdir(exist_ok=True)
+    names = [name for name, experiment in EXPERIMENTS.items() if not experiment.heavy]
+    if redraw:
+        names = [name for name in EXPERIMENTS if holds_parts(out / name)]
+    else:
+        _say_heavy(scale, out)
+    for name in names:
+        Folder(out / name, f"reproduce {name}")
+    for name in names:
+        reproduce(name, scale, out / name, redraw)
+    return report.write(out)
+
+
+def _say_heavy(scale: str, out: Path) -> None:
     heavy = [name for name, experiment in EXPERIMENTS.items() if experiment.heavy]
     if heavy:
         Console(width=_WIDTH).print(
@@ -81,12 +96,6 @@ def reproduce_all(scale: str = "laptop", out: str | Path = "ewsg-reproduction") 
             highlight=False,
             soft_wrap=True,
         )
-    names = [name for name in EXPERIMENTS if name not in heavy]
-    for name in names:
-        Folder(out / name, f"reproduce {name}")
-    for name in names:
-        reproduce(name, scale, out / name)
-    return report.write(out)
 
 
 def _check_scale(scale: str) -> None:

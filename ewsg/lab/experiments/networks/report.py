@@ -60,7 +60,7 @@ def compare(work: Work, architecture: Architecture) -> Outcome:
     claims = [*_published(printed, architecture.near, found["T = 1"]), *_order(found["T = 1"])]
     if printed and work["epochs"] < _ENOUGH * PRINTED_EPOCHS:
         claims = [_too_early(claim, work["epochs"]) for claim in claims]
-    _draw_curves(work.figure("curves"), found)
+    draw_curves(work.figure("curves"), found)
     _draw_errors(work.figure("errors"), printed, found)
     return Outcome(
         numbers={"printed": dict(printed), "table": _table(found), "found": found},
@@ -198,7 +198,8 @@ def _reading(work: Work) -> list[str]:
     ]
 
 
-def _draw_curves(path: Path, found: dict[str, Any]) -> None:
+def draw_curves(path: Path, found: Mapping[str, Mapping[str, Any]]) -> None:
+    """Training error against data passes, one panel for each temperature; mean and sd over repeats."""
     panels = []
     for temperature, rows in found.items():
         shown = {}

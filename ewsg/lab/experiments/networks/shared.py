@@ -147,18 +147,23 @@ def _together(value: dict[str, Any]) -> dict[str, Any]:
     return value["together"] | {"single_error": single, "curve": curves.mean(0).tolist(), "passes": passes}
 
 
-def _run(work: Work, here: NetworkProblem, name: str, how: Method, seed: int) -> dict[str, Any] | None:
-    """All chains of one run: training error of single samples on the way, scores of averages over the last samples."""
+def schedule(work: Work, here: NetworkProblem, how: Method) -> tuple[int, int, list[float]]:
+    """The steps that the epochs pay for, `thin=` for the snapshots, and the data passes at each of these."""
     cost = int(how.estimator.cost(here.target.num_data).datum_gradients)
     steps = round(work["epochs"] * here.target.num_data) // cost
     thin = max(1, steps // work["snapshots"])
+    return steps, thin, [k * thin * cost / here.target.num_data for k in range(1, steps // thin + 1)]
+
+
+def _run(work: Work, here: NetworkProblem, name: str, how: Method, seed: int) -> dict[str, Any] | None:
+    """All chains of one run: training error of single samples on the way, scores of averages over the last samples."""
+    steps, thin, passes = schedule(work, here, how)
 
     def measure(run: Run) -> dict[str, Any]:
         draws = run.good_draws()
         kept = jax.tree.map(lambda leaf: leaf[:, -work["averaged"] :], draws)
         found = prediction.predict(here.logits, kept, here.test, "classes")
         last = prediction.predict(here.logits, jax.tree.map(lambda leaf: leaf[:, -1:], draws), here.test, "classes")
-        passes = [k * thin * cost / here.target.num_data for k in range(1, steps // thin + 1)]
         chains = [
             prediction.score(found.chain(k), here.test_labels)._asdict()
             | {
@@ -166,7 +171,7 @@ def _run(work: Work, here: NetworkProblem, name: str, how: Method, seed: int) ->
                 "curve": curve,
                 "passes": passes,
             }
-            for k, curve in enumerate(_curves(here, draws))
+            for k, curve in enumerate(curves(here, draws))
         ]
         stats = {key: float(np.nanmean(values[run.ok, -work["averaged"] :])) for key, values in run.stats.items()}
         return {"chains": chains, "together": prediction.score(found, here.test_labels)._asdict(), "stats": stats}
@@ -186,7 +191,7 @@ def _run(work: Work, here: NetworkProblem, name: str, how: Method, seed: int) ->
     return part["value"]
 
 
-def _curves(here: NetworkProblem, draws: Position) -> list[list[float]]:
+def curves(here: NetworkProblem, draws: Position) -> list[list[float]]:
     """The share of wrong predictions of every single sample on training rows, chain by chain."""
 
     def error(chain: int, k: int) -> float:
