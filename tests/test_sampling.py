@@ -11,7 +11,7 @@ import pytest
 from gaussian import gaussian_log_likelihood
 
 import ewsg
-from ewsg import running
+from ewsg.result import chains as running
 from ewsg._core.component import check_choice
 from ewsg._engine import driver, plan
 from ewsg.errors import UnknownOption

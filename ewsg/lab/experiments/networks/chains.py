@@ -62,13 +62,21 @@ def _compute(work: Work, here: shared.NetworkProblem, how: Method, seed: int) ->
     run = sample(here.target, how, init=here.start, seed=seed, progress=False, **options)
     if run.settings["interrupted"]:
         raise KeyboardInterrupt
+    ended = {"diverged": int((~run.ok).sum()), "cost": [getattr(run.cost, key) for key in COSTS]}
+    if not run.ok.any():
+        probabilities = np.zeros((0, len(here.test), shared.CLASSES), np.uint8)
+        curves = np.zeros((0, len(passes)), np.float32)
+        return ended | {
+            "probabilities": probabilities,
+            "errors": np.zeros(0),
+            "curves": curves,
+            "passes": np.array(passes),
+        }
     draws = run.good_draws()
     last = prediction.predict(here.logits, jax.tree.map(lambda leaf: leaf[:, -1:], draws), here.test, "classes")
-    return {
+    return ended | {
         "probabilities": np.rint(LEVELS * last.by_chain).astype(np.uint8),
         "errors": np.mean(last.by_chain.argmax(2) != here.test_labels, axis=1),
         "curves": np.array(shared.curves(here, draws), np.float32),
         "passes": np.array(passes),
-        "diverged": int((~run.ok).sum()),
-        "cost": [getattr(run.cost, key) for key in COSTS],
     }
