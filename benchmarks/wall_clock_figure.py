@@ -29,7 +29,7 @@ SIDES = {
     "numpyro": "NumPyro NUTS, diagonal metric",
     "blackjax": "BlackJAX NUTS, diagonal metric",
 }
-_OURS, _GREY = style("plan").color, "#7f7f7f"
+_OURS, _GREY = style("plan").color, style("SGLD").color
 _WARMUP = dict.fromkeys(SIDES, 1000) | {"nutpie": 400}
 """Draws of warm-up: Stan's and nutpie's defaults."""
 _EXACT = tuple(SIDES)[2:]

@@ -11,11 +11,11 @@ import pytest
 from gaussian import gaussian_log_likelihood
 
 import ewsg
-from ewsg.result import chains as running
 from ewsg._core.component import check_choice
 from ewsg._engine import driver, plan
 from ewsg.errors import UnknownOption
 from ewsg.integrators.base import AbstractIntegrator
+from ewsg.result import chains as running
 
 UNDERDAMPED = ewsg.Underdamped(step_size=0.01, friction=5.0)
 

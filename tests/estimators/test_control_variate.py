@@ -95,7 +95,7 @@ def test_parameters_in_a_pytree(bent, centres, kind):
         (lambda: ControlVariate(ewsg.Uniform(2), jnp.zeros(2), jnp.zeros(2)), "anchor= or start=, not both"),
         (
             lambda: ControlVariate(ewsg.Uniform(2), anchor=jnp.zeros(1)),
-            "shapes [(1,)] and the parameters have [(2,)]",
+            "shapes [(1,)] but the parameters have [(2,)]",
         ),
         (lambda: ControlVariate(ewsg.Uniform(2), anchor=jnp.array([0, 1])), "anchor has dtype int32"),
         (lambda: ControlVariate(ewsg.Uniform(2), start=jnp.array([0.0, jnp.nan])), "start has NaN"),
