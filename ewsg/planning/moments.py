@@ -1,5 +1,7 @@
 """Coordinates from a curvature, or from draws that are few and too hot."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -21,7 +23,8 @@ def shrunk_moments(
     """Mean and covariance of a posterior that is roughly N(0, I), from draws that may be too hot.
 
     S, the covariance of the draws with every coordinate divided by √T_k, is shrunk to w S + (1 − w) I, where 1 − w is
-    the share of ‖S − I‖² that the spread between chains explains: the w of least expected square error.
+    the share of ‖S − I‖² that the spread between chains explains: the w of least expected square error. The same is
+    then done for every variance by itself: one coordinate that is far off is seen, and does not need all d² entries.
 
     Args:
         z: draws of independent chains.
@@ -29,9 +32,20 @@ def shrunk_moments(
     """
     mean = z.mean((0, 1))
     scaled = (z - mean) / np.sqrt(np.maximum(temperature, 1))
-    chains, draws, dimension = z.shape
-    each = np.einsum("ctj,ctk->cjk", scaled, scaled) / draws
-    cov, identity = each.mean(0), np.eye(dimension)
-    by_chance = np.sum((each - cov) ** 2) / (chains * (chains - 1))
-    weight = max(0.0, 1 - by_chance / max(np.sum((cov - identity) ** 2), 1e-300))
-    return mean, weight * cov + (1 - weight) * identity
+    each = np.einsum("ctj,ctk->cjk", scaled, scaled) / z.shape[1]
+    variances, identity = np.einsum("cjj->cj", each), np.eye(len(mean))
+    weight = _weight(each, identity, together=True)
+    cov = weight * each.mean(0) + (1 - weight) * identity
+    wanted = 1 + _weight(variances, 1.0) * (variances.mean(0) - 1)
+    scale = np.sqrt(wanted / np.diag(cov))
+    return mean, cov * np.outer(scale, scale)
+
+
+def _weight(each: Float[np.ndarray, "c ..."], towards: Any, together: bool = False) -> Any:
+    """w, of each entry or of all together, for the mean over chains."""
+    found = each.mean(0)
+    by_chance = (each - found) ** 2 / (len(each) * (len(each) - 1))
+    chance, apart = by_chance.sum(0), (found - towards) ** 2
+    if together:
+        chance, apart = chance.sum(), apart.sum()
+    return np.clip(1 - chance / np.maximum(apart, 1e-300), 0, 1)

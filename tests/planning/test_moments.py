@@ -33,8 +33,8 @@ def test_noise_is_not_taken_for_structure(seed):
     mean, cov = shrunk_moments(pilot(seed, np.eye(30)), np.ones(30))
     np.testing.assert_allclose(mean, 0.3, atol=4 / np.sqrt(800))
     low, high = spread(np.eye(30), cov)
-    assert low > 0.9
-    assert high < 1.1
+    assert low > 0.8
+    assert high < 1.25
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -68,3 +68,12 @@ def test_the_weight_is_that_of_least_square_error():
 
     assert own < 1.15 * min(fixed(weight) for weight in np.linspace(0, 1, 21))
     assert own < 0.8 * fixed(1.0)
+
+
+def test_one_coordinate_that_is_far_off_is_seen():
+    """In 60 dimensions nothing but chance speaks for ‖S − I‖; a variance of 0.2 is clear all the same."""
+    truth = np.eye(60)
+    truth[7, 7] = 0.2
+    _, cov = shrunk_moments(pilot(0, truth, draws=12), np.ones(60))
+    assert cov[7, 7] < 0.3
+    assert np.abs(np.delete(np.diag(cov), 7) - 1).max() < 0.35
