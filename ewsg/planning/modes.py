@@ -29,8 +29,13 @@ def the_mode(target: Target, init: Position, rng: np.random.Generator) -> tuple[
             f"{pytree.size(init):,} parameters are more than the {MOST_PARAMETERS} that a plan can whiten: give an "
             "estimator and an integrator (docs/networks.md)"
         )
-    found = find_mode(target, init, method="subsamples", seed=int(rng.integers(2**31)))
-    spent = int(found.cost.datum_gradients)
+    found, spent = _patiently(target, init, int(rng.integers(2**31)))
+    if not _is_near(found):
+        raise NoPlan(
+            "the search found no mode: the density may grow without bound, as that of separated classes under a flat "
+            "prior does, or that of a scale that can shrink to 0: give a proper prior (prior_scale=), sample "
+            "(theta - mean)/scale in place of theta, or start nearer the mode (init=)"
+        )
     if found.num_flat:
         raise NoPlan(
             f"{found.num_flat} direction(s) of the parameters are informed by neither data nor prior: give a proper "
@@ -42,11 +47,6 @@ def the_mode(target: Target, init: Position, rng: np.random.Generator) -> tuple[
             "saddle, or one of many modes, as networks have: start elsewhere (init=), or give an estimator and an "
             "integrator (docs/networks.md)"
         )
-    if found.distance is None or not found.distance < 1:
-        raise NoPlan(
-            "the search found no mode: the density may grow without bound, as that of separated classes under a flat "
-            "prior: give a proper prior (prior_scale=), or start nearer the mode (init=)"
-        )
     if target.is_log_concave:
         return found, spent
     apart, more = farthest_other_mode(target, found, elsewhere(init, found.position, rng), rng)
@@ -57,6 +57,21 @@ def the_mode(target: Target, init: Position, rng: np.random.Generator) -> tuple[
             "estimator and an integrator"
         )
     return found, spent + more
+
+
+def _patiently(target: Target, init: Position, seed: int) -> tuple[Mode, int]:
+    """A search on subsamples; where it ends at no mode, L-BFGS goes on and it looks again. With the cost of all."""
+    found = find_mode(target, init, method="subsamples", seed=seed)
+    spent = int(found.cost.datum_gradients)
+    if _is_near(found) and not found.num_negative:
+        return found, spent
+    further = find_mode(target, found.position, method="lbfgs")
+    again = find_mode(target, further.position, method="subsamples", seed=seed)
+    return again, spent + int(further.cost.datum_gradients) + int(again.cost.datum_gradients)
+
+
+def _is_near(found: Mode) -> bool:
+    return found.distance is not None and found.distance < 1
 
 
 def farthest_other_mode(

@@ -41,7 +41,7 @@ def negative(tree):
 
 
 def each_force(target):
-    """−G_i, one row a datum, from jax.grad of the two densities alone."""
+    """−G_i, one row per datum, from jax.grad of the two densities alone."""
     return np.stack([N * flat(_share(target, x)) for x in np.asarray(target.data.arrays)])
 
 
@@ -272,16 +272,9 @@ def test_reshuffled_is_refused_with_the_reason():
 
 def test_too_many_gradients_for_sequential_are_refused():
     wide = ewsg.Target(lambda w, x: -jnp.sum((w - x) ** 2), None, np.zeros(10, np.float32))
+    options = {"init": jnp.zeros(200_000), "num_steps": 1, "num_chains": 1, "thin": 1}
     with pytest.raises(ewsg.errors.InputError, match="use rule='weight'"):
-        ewsg.sample(
-            wide,
-            Paired(100, "sequential"),
-            BAOAB(1e-3, 1.0),
-            init=jnp.zeros(200_000),
-            num_steps=1,
-            num_chains=1,
-            thin=1,
-        )
+        ewsg.sample(wide, Paired(100, "sequential"), BAOAB(1e-3, 1.0), **options)
 
 
 def test_costs(gaussian):
