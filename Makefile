@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel try-wheel constraints clean
+.PHONY: help .venv demo test test-all test-optimised test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel try-wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,8 +35,14 @@ CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeCo
 test: $(VENV)/.installed  ## run the tests that take a few seconds each
 	$(PYTEST) -m 'not slow'
 
-test-all: $(VENV)/.installed  ## run every test
-	$(PYTEST)
+# What is about compiled code, or runs long chains, is compiled as users compile it; all else without optimisation.
+OPTIMISED := $(patsubst %,tests/%,statistical compliance/test_compiled.py cli/test_canary.py)
+
+test-all: $(VENV)/.installed test-optimised  ## run every test
+	$(PYTEST) $(patsubst %,--ignore=%,$(OPTIMISED))
+
+test-optimised: $(VENV)/.installed  ## run the tests of compiled code, which is optimised as for users
+	EWSG_OPTIMISED=1 $(PYTEST) $(OPTIMISED)
 
 test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
 	$(PYTEST) -m 'not slow' $(CHECKED)

@@ -1,12 +1,14 @@
 """What is shipped, what is declared, and what the worlds of CI are pinned to."""
 
 import ast
+import functools
 import importlib.metadata
 import importlib.util
 import os
 import re
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -80,9 +82,15 @@ def test_the_releases_that_pyproject_excludes_are_those_that_doctor_refuses():
         assert refused == set(versions)
 
 
+@functools.cache
+def distributions() -> Mapping[str, list[str]]:
+    """Who provides which package: all installed metadata are read."""
+    return importlib.metadata.packages_distributions()
+
+
 def provided_by(module: str) -> set[str]:
     package = module.split(".")[0]
-    return set(map(canonicalize_name, importlib.metadata.packages_distributions().get(package, [package])))
+    return set(map(canonicalize_name, distributions().get(package, [package])))
 
 
 def test_everything_imported_is_declared():

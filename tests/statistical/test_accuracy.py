@@ -1,4 +1,4 @@
-"""What paired selection must reach on real posteriors over three seeds, and that the summary knows when it does not."""
+"""What paired selection must reach on real posteriors over two seeds, and that the summary knows when it does not."""
 
 import jax.numpy as jnp
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import ewsg
 from ewsg import diagnostics, problems
 
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 
 
 def kls(name, estimator, integrator, num_chains, seeds=SEEDS):
