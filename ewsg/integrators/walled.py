@@ -9,13 +9,14 @@ from jaxtyping import Array, Int
 from .._core import pytree
 from .._core.component import check_positive
 from .._core.settings import plain
-from .._core.types import Key
-from ..interface import StepInfo
+from .._core.types import Key, Scalar
+from ..interface import Scales, StepInfo
 from .baoab import BAOAB
 from .base import ForceFunction, Phase
+from .friction import AbstractLangevin
 
 
-class Walled(BAOAB):
+class Walled(AbstractLangevin):
     r"""BAOAB within ‖θ‖ ≤ R: a step that ends outside, or at a point that is not finite, is refused.
 
     (θ, r) → (θ', r')  if ‖θ'‖ ≤ R,  else (θ, −r)
@@ -42,7 +43,7 @@ class Walled(BAOAB):
     def step(
         self, key: Key, phase: Phase, step: Int[Array, ""], force_function: ForceFunction, estimator_state: Any
     ) -> tuple[Phase, Any, StepInfo]:
-        moved, estimator_state, info = super().step(key, phase, step, force_function, estimator_state)
+        moved, estimator_state, info = self._free.step(key, phase, step, force_function, estimator_state)
         # NaN compares as outside. The norm is that of θ/R, whose square cannot overflow for points inside.
         inside = _norm_squared(moved.position, self.radius) <= 1
         finite = pytree.all_finite(moved) & pytree.all_finite(info.force)
@@ -53,6 +54,17 @@ class Walled(BAOAB):
         refused = (~accepted).astype(pytree.wide_dtype(phase.position))
         stats = {**info.estimate.stats, "refused": refused}
         return moved, estimator_state, StepInfo(info.evaluated_at, force, info.estimate._replace(stats=stats))
+
+    def scales(self, step: Int[Array, ""]) -> Scales:
+        return self._free.scales(step)
+
+    def stability(self, curvature: Scalar) -> tuple[Scalar, str]:
+        return self._free.stability(curvature)
+
+    @property
+    def _free(self) -> BAOAB:
+        """The same without the wall."""
+        return BAOAB(self.step_size, self.friction, self.temperature, units=self.units, momentum=self.momentum)
 
 
 def _norm_squared(position: Any, radius: Any) -> Array:
