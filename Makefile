@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test test-all test-optimised test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel try-wheel constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel try-wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,34 +32,34 @@ demo: $(VENV)/.installed  ## run the demonstration
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile -q --durations 20
 CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
 
-test: $(VENV)/.installed  ## run the tests that take a few seconds each
-	$(PYTEST) -m 'not slow'
-
-# What is about compiled code, or runs long chains, is compiled as users compile it; all else without optimisation.
+# Tests of compiled code and of long chains are compiled as for users, all others without optimisation, which is sooner.
 OPTIMISED := $(patsubst %,tests/%,statistical compliance/test_compiled.py cli/test_canary.py)
+SUITE = EWSG_OPTIMISED=1 $(PYTEST) $(OPTIMISED) $(1) && $(PYTEST) tests $(OPTIMISED:%=--ignore=%) $(1)
 
-test-all: $(VENV)/.installed test-optimised  ## run every test
-	$(PYTEST) $(patsubst %,--ignore=%,$(OPTIMISED))
+test: $(VENV)/.installed  ## run the tests that take a few seconds each
+	$(call SUITE,-m 'not slow')
 
-test-optimised: $(VENV)/.installed  ## run the tests of compiled code, which is optimised as for users
-	EWSG_OPTIMISED=1 $(PYTEST) $(OPTIMISED)
+test-all: $(VENV)/.installed  ## run every test
+	$(call SUITE)
 
 test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
-	$(PYTEST) -m 'not slow' $(CHECKED)
+	$(call SUITE,-m 'not slow' $(CHECKED))
 
+test-x64: export JAX_ENABLE_X64 := 1
+test-x64: OPTIMISED := tests/statistical
 test-x64: $(VENV)/.installed  ## run the quick tests of what computes in float64
-	JAX_ENABLE_X64=1 $(PYTEST) -m 'not slow' $(patsubst %,--ignore=tests/%,cli compliance datasets lab)
+	$(call SUITE,-m 'not slow' $(patsubst %,--ignore=tests/%,cli compliance datasets lab))
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
 
-slow-list: $(VENV)/.installed  ## measure every test, and list those of more than 1 CPU second in tests/slow.txt
+slow-list: $(VENV)/.installed  ## measure every test, and list those of more than 0.6 CPU seconds in tests/slow.txt
 	rm -f build/cpu.txt && mkdir -p build
-	$(PYTEST) --measure $(abspath build/cpu.txt)
-	awk '$$1 > 1 { sub(/^[^ ]+ /, ""); print }' build/cpu.txt | LC_ALL=C sort > tests/slow.txt
+	$(call SUITE,--measure $(abspath build/cpu.txt))
+	awk '$$1 > 0.6 { sub(/^[^ ]+ /, ""); print }' build/cpu.txt | LC_ALL=C sort > tests/slow.txt
 
 test-slow: $(VENV)/.installed  ## run only what `make test` leaves out of `make test-all`
-	$(PYTEST) -m slow
+	$(call SUITE,-m slow)
 
 doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to sample with
 	$(BIN)/ewsg doctor

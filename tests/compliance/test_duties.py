@@ -16,12 +16,10 @@ POINTS = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf + 0.3, -leaf]), START)
 MOVE = ewsg.Underdamped(step_size=0.01, friction=5.0, temperature=0.7)
 
 METHODS = {
-    "distinct": (ewsg.Uniform(4, replace=False), ewsg.Overdamped(1e-3)),
     "reshuffled": (ewsg.Reshuffled(4), MOVE),
     "sms": (ewsg.SMS(4), ewsg.UBU(0.01, 5.0)),
     "clustered": (ewsg.Clustered(3, 2), MOVE),
     "ewsg carried": (ewsg.Exponential(2, 3, restart=False), MOVE),
-    "ewsg overdamped": ewsg.recipes.ewsg_overdamped(2, 1e-3, x="noise"),
     "ewsg vr": ewsg.recipes.ewsg_vr(1, 2e-3, 5.0, bound=1.0),
     "running covariance": (ewsg.CovarianceFriction(ewsg.Uniform(4), mode="running"), MOVE),
     "batch covariance": (ewsg.CovarianceFriction(ewsg.Uniform(4), mode="batch"), ewsg.BAOAB(0.01, 5.0)),
@@ -30,9 +28,7 @@ METHODS = {
     "leverage": (ewsg.ControlVariate(ewsg.Leverage(ewsg.Paired(2), POINTS), start=START), ewsg.BAOAB(0.01, 5.0)),
     "psgld": ewsg.recipes.psgld(4, 1e-3),
     "sgnht": ewsg.recipes.sgnht(4, 0.01, 5.0),
-    "paired select": ewsg.recipes.paired(2, 0.01, 5.0, rule="select"),
     "paired sequential": (ewsg.Paired(2, "sequential"), ewsg.UBU(0.01, 5.0)),
-    "paired overdamped": (ewsg.Paired(2), ewsg.Overdamped(1e-3)),
     "random walk": (ewsg.RandomWalk(0.1), None),
 }
 QUICK = {  # in `make test`: every family once

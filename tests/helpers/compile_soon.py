@@ -1,7 +1,7 @@
 """Imported before JAX, this makes XLA compile without optimisation: tests are mostly compilation.
 
 The sampling loop compiles four times as fast so. What is about compiled code, or runs long chains, sets EWSG_OPTIMISED
-and is compiled as users compile it (`make test-optimised`).
+and is compiled as users compile it (`OPTIMISED` in the Makefile).
 """
 
 import importlib.metadata

@@ -25,10 +25,10 @@ def kls(name, estimator, integrator, num_chains, seeds=SEEDS):
 @pytest.mark.needs_data("pima")
 @pytest.mark.parametrize(
     ("rule", "integrator", "limit"),
-    [("weight", ewsg.Underdamped, 0.03), ("weight", ewsg.BAOAB, 0.01), ("sequential", ewsg.BAOAB, 0.006)],
+    [("weight", ewsg.BAOAB, 0.01), ("sequential", ewsg.BAOAB, 0.006)],
 )
 def test_paired_on_pima(rule, integrator, limit):
-    """Floor 0.0009 by Monte Carlo; the full gradient under Euler has 0.03 itself."""
+    """Floor 0.0009 by Monte Carlo."""
     assert max(kls("pima", ewsg.Paired(20, rule), integrator(0.01, 10.0), 2000)) <= limit
 
 
@@ -48,9 +48,9 @@ def test_paired_on_skewed_data(rule):
 @pytest.mark.slow
 @pytest.mark.needs_data("pima")
 def test_the_summary_warns_of_sghmc_and_not_of_paired():
-    """Pima at h = 0.01: 40 data a step each."""
+    """Pima at h = 0.01: 40 data per step each."""
     problem, answer = problems.load("pima"), problems.answer("pima")
-    options = {"init": jnp.asarray(answer.start), "num_chains": 16, "num_steps": 8000, "discard": 2000}
+    options = {"init": jnp.asarray(answer.start), "num_chains": 16, "num_steps": 4000, "discard": 1000}
     integrator = ewsg.BAOAB(0.01, 10.0)
     hot = ewsg.sample(problem.target, ewsg.Uniform(40), integrator, **options).summary()
     assert any("hotter" in s and "take step_size=" in s for s in hot.warnings)

@@ -61,7 +61,7 @@ EXPERIMENT = Experiment(
     "gaussian-m",
     "M = 0, 1, 9, 19 at equal budget",
     {
-        "smoke": {"chains": 400, "data_passes": 30, "draws": 3},
+        "smoke": {"chains": 100, "data_passes": 30, "draws": 2},
         "laptop": {"chains": 2000, "data_passes": 30, "draws": 10},
         "paper": {"chains": 10_000, "data_passes": 30, "draws": 20},
     },

@@ -84,7 +84,7 @@ EXPERIMENT = Experiment(
     "mse-bias",
     "error of a time average as T grows against h: slope 2, the third term of Theorem 3",
     {
-        "smoke": {"chains": 400, "time": 6.0},
+        "smoke": {"chains": 100, "time": 6.0},
         "laptop": {"chains": 2000, "time": 20.0},
         "paper": {"chains": 4000, "time": 100.0},
     },

@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
     "mse-step",
     "error of a time average at fixed T against h: slope 1, the second term of Theorem 3",
     {
-        "smoke": {"chains": 400},
+        "smoke": {"chains": 100},
         "laptop": {"chains": 8000},
         "paper": {"chains": 50_000},
     },

@@ -82,7 +82,7 @@ EXPERIMENT = Experiment(
     "mse-time",
     "error of a time average against T: slope −1, the first term of Theorem 3",
     {
-        "smoke": {"chains": 400, "time": 5.0},
+        "smoke": {"chains": 100, "time": 5.0},
         "laptop": {"chains": 2000, "time": 20.0},
         "paper": {"chains": 2000, "time": 100.0},
     },

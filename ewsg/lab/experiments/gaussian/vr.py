@@ -92,7 +92,7 @@ EXPERIMENT = Experiment(
     "vr-gaussian",
     "EWSG-VR and full gradient against EWSG",
     {
-        "smoke": {"chains": 400, "data_passes": 30, "draws": 2},
+        "smoke": {"chains": 100, "data_passes": 30, "draws": 2},
         "laptop": {"chains": 2000, "data_passes": 30, "draws": 10},
         "paper": {"chains": 10_000, "data_passes": 30, "draws": 20},
     },
