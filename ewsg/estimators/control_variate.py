@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from .._core import memory, pytree
 from .._core.component import check_count, check_positive
 from .._core.settings import plain
-from .._core.types import Key, Position, Scalar
+from .._core.types import HostOrDevice, Key, Position, Scalar
 from ..errors import InputError, shown
 from ..interface import Cost, EstimateInfo, Kick
 from ..target.anchored import anchored, curvature_at, slope_at
@@ -56,7 +56,7 @@ class ControlVariate(AbstractCorrection):
     tolerance: float = eqx.field(default=1e-4, converter=plain)
     order: int = eqx.field(static=True, default=1, converter=plain)
     slope: Position | None = eqx.field(default=None, metadata={"prepared": True})
-    curvature: Float[Array, "d d"] | None = eqx.field(default=None, metadata={"prepared": True})
+    curvature: Float[HostOrDevice, "d d"] | None = eqx.field(default=None, metadata={"prepared": True})
 
     def __check_init__(self):
         check_count("ControlVariate", "max_passes", self.max_passes, 1)

@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._core import pytree
-from .._core.types import Batch, Position
+from .._core.types import Batch, HostOrDevice, Position
 from .likelihood import AbstractLikelihood
 from .target import Target
 
@@ -74,7 +74,7 @@ class AnchoredPrior(eqx.Module):
     log_prior: Callable
     anchor: Position
     slope: Position
-    curvature: Float[Array, "d d"] | None = None
+    curvature: Float[HostOrDevice, "d d"] | None = None
 
     def __call__(self, params: Position) -> Float[Array, ""]:
         from_anchor = pytree.subtract(params, self.anchor)
@@ -85,7 +85,9 @@ class AnchoredPrior(eqx.Module):
         return first + (0.5 * jnp.dot(x, self.curvature @ x)).astype(first.dtype)
 
 
-def anchored(target: Target, anchor: Position, slope: Position, curvature: Float[Array, "d d"] | None = None) -> Target:
+def anchored(
+    target: Target, anchor: Position, slope: Position, curvature: Float[HostOrDevice, "d d"] | None = None
+) -> Target:
     r"""The same posterior, in which the forces of single data vary less near the anchor a.
 
     The first-order part of each datum at a is moved to the prior, with x = θ − a:
@@ -102,6 +104,7 @@ def anchored(target: Target, anchor: Position, slope: Position, curvature: Float
         slope: Σ_i ∇ℓ_i(a), from `slope_at`.
         curvature: Σ_i ∇²ℓ_i(a), from `curvature_at`, for second order; None for first order.
     """
+    anchor = jax.tree.map(jnp.asarray, anchor)
     likelihood = AnchoredLikelihood(target.likelihood, anchor, 1 if curvature is None else 2)
     prior = AnchoredPrior(target.log_prior, anchor, slope, curvature)
     return eqx.tree_at(lambda t: (t.likelihood, t.log_prior), target, (likelihood, prior))
