@@ -25,10 +25,10 @@ def kls(name, estimator, integrator, num_chains, seeds=SEEDS):
 @pytest.mark.needs_data("pima")
 @pytest.mark.parametrize(
     ("rule", "integrator", "limit"),
-    [("weight", ewsg.BAOAB, 0.01), ("sequential", ewsg.BAOAB, 0.006)],
+    [("weight", ewsg.Underdamped, 0.03), ("weight", ewsg.BAOAB, 0.01), ("sequential", ewsg.BAOAB, 0.006)],
 )
 def test_paired_on_pima(rule, integrator, limit):
-    """Floor 0.0009 by Monte Carlo."""
+    """Floor 0.0009 by Monte Carlo; the full gradient under Euler has 0.03 itself."""
     assert max(kls("pima", ewsg.Paired(20, rule), integrator(0.01, 10.0), 2000)) <= limit
 
 
