@@ -5,6 +5,7 @@ SUFFIX := $(if $(filter-out default,$(WORLD)),-$(WORLD))
 PYTHON ?= $(shell python3 tools/worlds.py python $(WORLD))
 VENV := .venv$(SUFFIX)
 CONSTRAINTS := constraints$(SUFFIX).txt
+EXTRA := $(if $(SUFFIX),test,dev)
 BIN := $(VENV)/bin
 
 ifndef EWSG_DATA
@@ -21,9 +22,10 @@ help:  ## show this list
 
 .venv: $(VENV)/.installed  ## create the environment, pinned by constraints.txt
 
+# Modules are compiled when they are imported: compiling all of them is half the work of an installation.
 $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c $(CONSTRAINTS) -e '.[dev]'
+	$(BIN)/pip install -q --no-compile -c $(CONSTRAINTS) -e '.[$(EXTRA)]'
 	@touch $@
 
 demo: $(VENV)/.installed  ## run the demonstration
@@ -32,8 +34,8 @@ demo: $(VENV)/.installed  ## run the demonstration
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile -q --durations 20
 CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
 
-# Tests of compiled code and of long chains are compiled as for users, all others without optimisation, which is sooner.
-OPTIMISED := $(patsubst %,tests/%,statistical compliance/test_compiled.py cli/test_canary.py)
+# Long chains and the canary are compiled as for users, all other tests without optimisation, which is sooner.
+OPTIMISED := tests/statistical tests/cli/test_canary.py
 SUITE = EWSG_OPTIMISED=1 $(PYTEST) $(OPTIMISED) $(1) && $(PYTEST) tests $(OPTIMISED:%=--ignore=%) $(1)
 
 test: $(VENV)/.installed  ## run the tests that take a few seconds each

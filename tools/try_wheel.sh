@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Install a wheel where the checkout has never been seen, and use it in an empty folder: try_wheel.sh WHEEL CONSTRAINTS
-# Twice: with every extra, for the commands and the demonstration; and plain, for `ewsg.sample` and `run.summary()`.
+# First plain, for `ewsg.sample` and `run.summary()`, then with every extra, for the commands and the demonstration.
 set -euo pipefail
 wheel=$(realpath "$1")
 constraints=$(realpath "$2")
@@ -8,21 +8,24 @@ tools=$(dirname "$(realpath "$0")")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-install() { # install NAME EXTRAS: a fresh environment with the wheel and these extras
-  "${PYTHON:-python3}" -m venv "$scratch/$1"
-  "$scratch/$1/bin/pip" install -q --no-compile -c "$constraints" "$wheel$2"
+"${PYTHON:-python3}" -m venv "$scratch/environment"
+PIP_CACHE_DIR=$("$scratch/environment/bin/pip" cache dir) # the only thing taken from the home folder
+export PIP_CACHE_DIR
+install() { # install EXTRAS: the wheel with these extras
+  "$scratch/environment/bin/pip" install -q --no-compile -c "$constraints" "$wheel$1"
 }
-install core ''
-install all '[all]'
 
 mkdir "$scratch/empty" "$scratch/home"
 cp "$tools/try_core.py" "$scratch"
 cd "$scratch/empty"
 unset EWSG_DATA PYTHONPATH
 export HOME="$scratch/home" XDG_CACHE_HOME="$scratch/home/cache" MPLBACKEND=Agg
-"$scratch/core/bin/python" "$scratch/try_core.py"
+export PATH="$scratch/environment/bin:$PATH"
 
-export PATH="$scratch/all/bin:$PATH"
+install ''
+python "$scratch/try_core.py"
+
+install '[all]'
 python - << 'END'
 import importlib.resources
 

@@ -73,6 +73,8 @@ class AbstractEstimator(Component):
     def num_steps(self, budget: int, num_data: int) -> int:
         """The number of steps that a budget of datum gradients pays for."""
         most = max(0, budget) // int(self.cost(num_data).datum_gradients)
+        if self.spent(most, num_data) <= budget:
+            return most
         return max(0, bisect_right(range(most + 1), budget, key=lambda steps: self.spent(steps, num_data)) - 1)
 
     def noise_trace(

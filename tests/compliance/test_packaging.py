@@ -116,10 +116,10 @@ def test_everything_imported_is_declared():
 
 def test_the_core_is_what_sampling_needs_and_all_is_everything():
     assert len(requirements()) == 8
-    for extra in PROJECT["optional-dependencies"].keys() - {"dev"}:
+    for extra in PROJECT["optional-dependencies"].keys() - {"test", "dev"}:
         assert requirements(extra).keys() <= requirements("all").keys()
         assert not requirements(extra).keys() & requirements().keys()
-    assert requirements("all").keys() < requirements("dev").keys()
+    assert requirements("all").keys() < requirements("test").keys() < requirements("dev").keys()
 
 
 def test_what_the_wheel_must_hold_is_inside_the_package():

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from fireflies import ROWS, TANGENT, assert_mean, indicators, logistic, run_by_hand
+from fireflies import ROWS, TANGENT, assert_mean, indicators, run_by_hand
 from skewed import assert_skewed_law, last_draws
 
 import ewsg
@@ -102,34 +102,3 @@ def test_skewed_posterior(skewed, remainder, temperature):
     assert_skewed_law(draws, temperature)
     assert run.stats["bound_violations"].max() == 0
     assert 0.05 < run.stats["bright"].mean() < 4.5
-
-
-def test_few_data_are_bright_when_the_bound_is_tight():
-    target = logistic(5_000, 4)
-
-    def bright(bound):
-        options = {"init": jnp.zeros(4), "num_steps": 300, "seed": 1}
-        run = ewsg.sample(target, FlyMC(bound, 0.03, resample=0.2), **options)
-        assert run.stats["bound_violations"].max() == 0
-        return run.stats["bright"].mean()
-
-    tight, loose = bright(LogisticBound()), bright(LogisticBound(jnp.full(4, 1.5)))
-    assert tight < 0.001 * 5_000
-    assert loose > 20 * tight
-
-
-def test_hundred_thousand_data():
-    """Both ways of saying how much is resampled; mean and sd near those of the posterior's Gaussian approximation."""
-    target = logistic(100_000, 3)
-    rows = np.asarray(target.data.arrays, np.float64)
-    for resample, count in ((0.01, 1_000), (50, 50)):
-        bound, _, prepared = LogisticBound().prepare(target)
-        kernel = FlyMC(LogisticBound(), 0.01, resample=resample)
-        run = ewsg.sample(target, kernel, init=bound.mode, num_chains=16, num_steps=800, discard=200, thin=1)
-        weights = 0.25 / np.cosh(rows @ np.asarray(bound.mode, np.float64) / 2) ** 2
-        sd = np.sqrt(np.diag(np.linalg.inv((rows * weights[:, None]).T @ rows)))
-        assert np.all(np.abs(run.draws.mean((0, 1)) - bound.mode) < 0.5 * sd)
-        np.testing.assert_allclose(run.draws.std((0, 1)), sd, rtol=0.25)
-        assert run.stats["bright"].mean() < 20
-        per_chain = (run.cost.datum_gradients - prepared.datum_gradients) / 16
-        assert 100_000 + 800 * count <= per_chain < 100_000 + 800 * (count + 20)
