@@ -46,6 +46,8 @@ class AnchoredLikelihood(AbstractLikelihood):
         return self._remainder(params, lambda p: self.likelihood.directional(p, batch, direction))
 
     def gradients(self, params: Position, batch: Batch) -> Position:
+        if self.order == 1:
+            return self.likelihood.gradient_changes(params, self.anchor, batch)
         return self._remainder(params, lambda p: self.likelihood.gradients(p, batch))
 
     def passes(self, points: int) -> int:
