@@ -56,9 +56,9 @@ class AbstractCoordinates(Component):
         """z = L⁻¹ (θ − c)."""
         return self.solve(ravel_pytree(pytree.subtract(position, self.center))[0])
 
-    def start(self) -> Float[Array, " d"]:
+    def start(self) -> Float[np.ndarray, " d"]:
         """z = 0, where θ = c."""
-        return jnp.zeros(self.dimension, pytree.wide_dtype(self.center))
+        return np.zeros(self.dimension, pytree.wide_dtype(self.center))
 
 
 class Dense(AbstractCoordinates):
