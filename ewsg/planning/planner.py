@@ -48,7 +48,6 @@ _TOO_FAR = (
 )
 
 
-
 class Planner:
     """The search for a plan, step by step; every datum gradient is counted.
 
