@@ -3,7 +3,7 @@
 import functools
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -139,6 +139,19 @@ def host_rows(tree: Position, leading: int = 1) -> Float[np.ndarray, "..."]:
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
     flat = [leaf.reshape(*leaf.shape[:leading], math.prod(leaf.shape[leading:])) for leaf in leaves]
     return np.concatenate([part.astype(np.float64) for part in flat], axis=-1)
+
+
+def host_unraveller(example: Position) -> Callable[[Float[np.ndarray, " d"]], Position]:
+    """The inverse of `host_rows` without leading axes: from a vector to arrays of the host like those of `example`."""
+    leaves, structure = jax.tree.flatten(example)
+    shapes, dtypes = [leaf.shape for leaf in leaves], [leaf.dtype for leaf in leaves]
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+
+    def unravel(vector: Float[np.ndarray, " d"]) -> Position:
+        parts = zip(np.split(np.asarray(vector), ends), shapes, dtypes, strict=True)
+        return structure.unflatten([part.reshape(shape).astype(dtype) for part, shape, dtype in parts])
+
+    return unravel
 
 
 def as_arrays(tree: Any) -> Any:

@@ -140,17 +140,17 @@ class Paired(AbstractMinibatch):
             for number in (kick.step_size, variance, self._factor(kick, target.num_data))
         )
         first, second = jnp.split(forces * (h / (2 * self.batch_size)), 2)
+        apart, together = first - second, first + second
+        share = friction_share(jnp.sum(apart**2, axis=1) / variance, factor)
 
-        def tilt_pair(r, pair):
-            one, other = pair
-            v = one - other
-            q = jnp.dot(v, v) / variance
-            along = jnp.dot(r, v) / variance
-            return r - friction_share(q, factor) * along * v + (one + other), along
+        def tilt_pair(r, pair):  # what does not depend on r is computed before, for all pairs at once
+            v, push, share = pair
+            along = jnp.sum(r * v) / variance
+            return r - share * along * v + push, along
 
-        end, tilt = jax.lax.scan(tilt_pair, start, (first, second))
+        end, tilt = jax.lax.scan(tilt_pair, start, (apart, together, share))
         change = end - start
-        friction = change - jnp.sum(first + second, axis=0)
+        friction = change - jnp.sum(together, axis=0)
         force, drag = (kick.over_root(unravel(part / pytree.divisor(h))) for part in (change, friction))
         return force, drag, tilt
 
@@ -170,7 +170,7 @@ def _reference(kick: Kick) -> tuple[Position, Scalar]:
     return pytree.scaled(kick.noise_scale, kick.noise), pytree.divisor(kick.noise_scale) ** 2
 
 
-def friction_share(q: Float[Array, ""], factor: Scalar) -> Float[Array, ""]:
+def friction_share(q: Float[Array, "*b"], factor: Scalar) -> Float[Array, "*b"]:
     """α = (1 − √(1 − cq))/q for cq ≤ 1, written c/(1 + √(1 − cq)) so that it is c/2 at q = 0; 1/q beyond."""
     noise = factor * q
     return factor * jnp.where(noise <= 1, 1 / (1 + jnp.sqrt(jnp.maximum(1 - noise, 0))), 1 / jnp.maximum(noise, 1))

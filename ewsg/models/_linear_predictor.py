@@ -45,6 +45,10 @@ class AbstractLinearPredictor(AbstractLikelihood):
         rows, slopes = self._slopes(params, batch)
         return slopes[:, None] * rows
 
+    def gradient_changes(self, params: Vector, anchor: Vector, batch: Batch) -> Rows:
+        rows, slopes = self._slopes(params, batch)
+        return (slopes - self.slope(rows @ anchor, batch))[:, None] * rows
+
     def _slopes(self, params: Vector, batch: Batch) -> tuple[Rows, Column]:
         """The rows x in the dtype of the parameters, and f′ at each."""
         rows = self.features(batch).astype(params.dtype)

@@ -1,12 +1,8 @@
 """The ground a plan stands on: coordinates, and estimators prepared in them."""
 
 import dataclasses
-from collections.abc import Callable
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from .._core import pytree
@@ -99,12 +95,6 @@ def num_probes(num_data: int) -> int:
 def rule_for(dimension: int) -> str:
     """The rule of `Paired` in so many dimensions."""
     return "sequential" if dimension <= _SEQUENTIAL_DIMENSION else "weight"
-
-
-def unraveller(position: Position) -> Callable[[np.ndarray], Position]:
-    """From flat vectors of the host to parameters like these."""
-    flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, position))
-    return lambda vector: jax.tree.map(np.asarray, unravel(jnp.asarray(vector, flat.dtype)))
 
 
 def _estimator(kind: str, rule: str, points: np.ndarray) -> ControlVariate:

@@ -62,7 +62,7 @@ def measure(
         key: for the data and for r.
     """
     data = 2 * (min(_MOST_DATA, max(_FEWEST_DATA, target.num_data // len(points))) // 2)
-    local, tilts = _measure(target, estimator, data, jnp.asarray(points, jnp.result_type(target.init)), key)
+    local, tilts = _measure(target, estimator, data, np.asarray(points, jnp.result_type(target.init)), key)
     return Noise(np.asarray(local, np.float64), np.asarray(tilts, np.float64)), len(points) * data
 
 

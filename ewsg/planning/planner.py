@@ -23,7 +23,7 @@ from . import rule
 from .attempt import BURN_TIME, Attempt, Driven, attempt
 from .findings import Findings, judge
 from .goal import Goal, Pilot
-from .ground import Ground, lay, num_probes, unraveller
+from .ground import Ground, lay, num_probes
 from .modes import the_mode
 from .moments import root_of_inverse, shrunk_moments
 from .noise import Noise, measure
@@ -83,7 +83,7 @@ class Planner:
         self.began = time.perf_counter()
         self._key, self._num_keys = key, 0
         self._rng = np.random.default_rng(np.asarray(_random.pack(key), np.uint32).tolist())
-        self._unravel = unraveller(init)
+        self._unravel = pytree.host_unraveller(init)
         self.ground: Ground | None = None
         self.mode: Mode | None = None
         self.noises: dict[str, Noise] = {}
@@ -92,7 +92,7 @@ class Planner:
     def key(self) -> Key:
         """A key that was not used before."""
         self._num_keys += 1
-        return _random.fold(self._key, self._num_keys)
+        return jax.jit(_random.fold)(self._key, self._num_keys)  # eager, it would be eleven programs
 
     # ------------------------------------------------------------------ the plan
 

@@ -102,7 +102,7 @@ def begin(
     """
     positions = at.positions
     if coordinates is not None:
-        positions = jax.tree.map(np.asarray, jax.jit(jax.vmap(coordinates.locate))(positions))
+        positions = jax.tree.map(np.asarray, _located(coordinates, positions))
         collector = InCoordinates(collector, coordinates)
     sampler.check(positions)
     num_chains = jax.tree.leaves(positions)[0].shape[0]
@@ -151,6 +151,12 @@ def explained(run: Run, sampler: AbstractSampler) -> Run:
         position = np.zeros(pytree.size(position), np.float32)
     cause = likely_cause(sampler, position)
     return dataclasses.replace(run, settings=run.settings | {"likely_cause": cause})
+
+
+@jax.jit
+def _located(coordinates: AbstractCoordinates, positions: Position) -> Position:
+    """Positions in coordinates, of all chains; one program for all coordinates of a kind."""
+    return jax.vmap(coordinates.locate)(positions)
 
 
 def _limits(sampler: AbstractSampler, divergence_limit: float, start: Position, plan: Plan) -> Limits:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -32,7 +33,7 @@ def alias_table(law: Float[np.ndarray, " n"]) -> AliasTable:
     """The table of the probabilities p_i = law_i / Σ law; every law_i must be positive."""
     scaled = law.astype(np.float64) * (len(law) / np.sum(law, dtype=np.float64))
     keep, other = _aliases(scaled)
-    return AliasTable(jnp.asarray(keep), jnp.asarray(other), jnp.asarray(1 / scaled))
+    return AliasTable(*jax.device_put((keep, other, 1 / scaled)))  # jnp.asarray would compile programs
 
 
 def _aliases(scaled: Float[np.ndarray, " n"]) -> tuple[Float[np.ndarray, " n"], Int[np.ndarray, " n"]]:

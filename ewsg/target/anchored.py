@@ -46,6 +46,8 @@ class AnchoredLikelihood(AbstractLikelihood):
         return self._remainder(params, lambda p: self.likelihood.directional(p, batch, direction))
 
     def gradients(self, params: Position, batch: Batch) -> Position:
+        if self.order == 1:
+            return self.likelihood.gradient_changes(params, self.anchor, batch)
         return self._remainder(params, lambda p: self.likelihood.gradients(p, batch))
 
     def passes(self, points: int) -> int:
@@ -104,7 +106,7 @@ def anchored(
         slope: Σ_i ∇ℓ_i(a), from `slope_at`.
         curvature: Σ_i ∇²ℓ_i(a), from `curvature_at`, for second order; None for first order.
     """
-    anchor = jax.tree.map(jnp.asarray, anchor)
+    anchor = pytree.as_arrays(anchor)
     likelihood = AnchoredLikelihood(target.likelihood, anchor, 1 if curvature is None else 2)
     prior = AnchoredPrior(target.log_prior, anchor, slope, curvature)
     return eqx.tree_at(lambda t: (t.likelihood, t.log_prior), target, (likelihood, prior))

@@ -56,9 +56,9 @@ class AbstractCoordinates(Component):
         """z = L⁻¹ (θ − c)."""
         return self.solve(ravel_pytree(pytree.subtract(position, self.center))[0])
 
-    def start(self) -> Float[Array, " d"]:
+    def start(self) -> Float[np.ndarray, " d"]:
         """z = 0, where θ = c."""
-        return jnp.zeros(self.dimension, pytree.wide_dtype(self.center))
+        return np.zeros(self.dimension, pytree.wide_dtype(self.center))
 
 
 class Dense(AbstractCoordinates):
@@ -166,6 +166,16 @@ class CoordinateLikelihood(AbstractLikelihood):
 
     def gradients(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, "b d"]:
         each = self.likelihood.gradients(self.coordinates.place(params), batch)
+        return self._pulled(each, params)
+
+    def gradient_changes(
+        self, params: Float[Array, " d"], anchor: Float[Array, " d"], batch: Batch
+    ) -> Float[Array, "b d"]:
+        place = self.coordinates.place
+        return self._pulled(self.likelihood.gradient_changes(place(params), place(anchor), batch), params)
+
+    def _pulled(self, each: Position, params: Float[Array, " d"]) -> Float[Array, "b d"]:
+        """Lᵀ g of stacked gradients g: d² operations for each."""
         return jax.vmap(self.coordinates.pull)(pytree.rows(each)).astype(params.dtype)
 
 

@@ -5,6 +5,7 @@ differentiation. A model with closed forms (`ewsg.models`) subclasses `AbstractL
 """
 
 import abc
+import operator
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -57,6 +58,10 @@ class AbstractLikelihood(eqx.Module):
     def gradients(self, params: Position, batch: Batch) -> Position:
         """∇ℓ_i for every datum, stacked along a leading axis."""
         return jax.vmap(jax.grad(self), in_axes=(None, 0))(params, batch)
+
+    def gradient_changes(self, params: Position, anchor: Position, batch: Batch) -> Position:
+        """∇ℓ_i at `params` minus ∇ℓ_i at `anchor` for every datum, stacked along a leading axis."""
+        return jax.tree.map(operator.sub, self.gradients(params, batch), self.gradients(anchor, batch))
 
     def passes(self, points: int) -> int:
         """Datum gradients per datum that `gradients` evaluates at `points` positions under one `vmap`."""

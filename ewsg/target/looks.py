@@ -69,14 +69,13 @@ class Sample:
         weights: Float[np.ndarray, " s"] | None = None,
     ):
         if indices is not None:
-            some = Dataset(_take(target.data, jnp.asarray(indices)))
+            some = Dataset(_take(target.data, np.asarray(indices, np.int32)))
             target = eqx.tree_at(lambda target: target.data, target, some)
-        flat, self.unravel = ravel_pytree(example)
-        self.dtype = flat.dtype
+        self._unravel = pytree.host_unraveller(example)
         self.target = target
         self.size = target.num_data
         self.looks = 0
-        self._weights = None if weights is None else jnp.asarray(weights, pytree.wide_dtype(example))
+        self._weights = None if weights is None else jax.device_put(weights.astype(pytree.wide_dtype(example)))
         self._total = self.size if weights is None else float(np.sum(weights))
         self._usual = 0.0
 
@@ -87,11 +86,11 @@ class Sample:
 
     def theta(self, position: Position) -> Float[np.ndarray, " d"]:
         """A position as a vector on the host."""
-        return np.asarray(ravel_pytree(position)[0], np.float64)
+        return pytree.host_rows(position, 0)
 
     def position(self, theta: Float[np.ndarray, " d"]) -> Position:
-        """θ in the structure and dtypes of the parameters."""
-        return self.unravel(jnp.asarray(theta, self.dtype))
+        """θ in the structure and dtypes of the parameters, on the host, where nothing has to be compiled."""
+        return self._unravel(theta)
 
     def look(self, theta: Float[np.ndarray, " d"], root: Float[np.ndarray, "d k"] | None = None) -> Look:
         """The log density and its derivatives at θ; and the scores ‖Rᵀ∇ℓ_i‖, if a root R is given."""
@@ -99,11 +98,11 @@ class Sample:
         with np.errstate(over="ignore"):  # an overflow makes the look not finite
             position = self.position(theta)
             usual = np.asarray(self._usual, pytree.wide_dtype(position))
-            scale = None if root is None else jnp.asarray(root, usual.dtype)
+            scale = None if root is None else np.asarray(root, usual.dtype)
         *sums, scores = _likelihood(self.target, self._weights, position, usual, scale)
         value, force, products, prior, prior_force, prior_precision, rounded = (
             np.asarray(part, np.float64)
-            for part in (*sums, *_prior(self.target.log_prior, position), ravel_pytree(position)[0])
+            for part in (*sums, *_prior(self.target.log_prior, position), self.theta(position))
         )
         total = float(value) + self._total * float(usual)
         if np.isfinite(total) and (self.looks == 1 or abs(total) < abs(self._usual * self._total)):

@@ -154,7 +154,7 @@ def _from_subsamples(target: Target, init: Position, max_passes: int, tolerance:
     found = subsampled.search(target, init, max_passes, tolerance, seed)
     force = found.look.force + found.look.prior_force
     return Mode(
-        position=found.position,
+        position=jax.device_put(found.position),
         log_density=found.look.value + found.look.prior,
         gradient_norm=float(np.linalg.norm(force)),
         converged=found.converged,

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -64,6 +65,26 @@ def test_equal_seeds_give_equal_runs(run):
     np.testing.assert_array_equal(again.draws, run.draws)
     other = ewsg.sample(linear(), seed=1, progress=False)
     assert not np.array_equal(other.draws[:, :10], run.draws[:, :10])
+
+
+def test_a_planned_run_compiles_few_programs_and_a_second_one_none():
+    """Seconds of a first run are mostly compilation: small steps belong on the host, and pilots share programs."""
+    compiled = []
+
+    def listen(event, duration, **_):
+        if event == "/jax/core/compile/backend_compile_duration":
+            compiled.append(event)
+
+    jax.clear_caches()
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        ewsg.sample(logistic(), accuracy=0.2, progress=False)
+        assert 0 < len(compiled) <= 20
+        compiled.clear()
+        ewsg.sample(logistic(), accuracy=0.2, progress=False)
+        assert not compiled
+    finally:
+        jax.monitoring.clear_event_listeners()
 
 
 def test_the_plan_says_where_every_number_came_from(tmp_path):
