@@ -31,37 +31,37 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile -q --durations 20
+WORKERS ?= 2
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile -q --durations 20
 CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
 
 # Long chains and the canary are compiled as for users, all other tests without optimisation, which is sooner.
 OPTIMISED := tests/statistical tests/cli/test_canary.py
-SUITE = EWSG_OPTIMISED=1 $(PYTEST) $(OPTIMISED) $(1) && $(PYTEST) tests $(OPTIMISED:%=--ignore=%) $(1)
+EVERY = EWSG_OPTIMISED=1 $(PYTEST) $(OPTIMISED) $(1) && $(PYTEST) tests $(OPTIMISED:%=--ignore=%) $(1)
+QUICK := $(PYTEST) tests -m 'not slow'
 
 test: $(VENV)/.installed  ## run the tests that take a few seconds each
-	$(call SUITE,-m 'not slow')
+	$(QUICK)
 
 test-all: $(VENV)/.installed  ## run every test
-	$(call SUITE)
+	$(call EVERY)
 
 test-types: $(VENV)/.installed  ## run the quick tests with every annotation of the package checked
-	$(call SUITE,-m 'not slow' $(CHECKED))
+	$(QUICK) $(CHECKED)
 
-test-x64: export JAX_ENABLE_X64 := 1
-test-x64: OPTIMISED := tests/statistical
 test-x64: $(VENV)/.installed  ## run the quick tests of what computes in float64
-	$(call SUITE,-m 'not slow' $(patsubst %,--ignore=tests/%,cli compliance datasets lab))
+	JAX_ENABLE_X64=1 $(QUICK) $(patsubst %,--ignore=tests/%,cli compliance datasets lab)
 
 guard: $(VENV)/.installed  ## fail if the loop has become slow (under a minute)
 	$(BIN)/python benchmarks/guard.py
 
 slow-list: $(VENV)/.installed  ## measure every test, and list those of more than 0.6 CPU seconds in tests/slow.txt
 	rm -f build/cpu.txt && mkdir -p build
-	$(call SUITE,--measure $(abspath build/cpu.txt))
+	$(call EVERY,--measure $(abspath build/cpu.txt))
 	awk '$$1 > 0.6 { sub(/^[^ ]+ /, ""); print }' build/cpu.txt | LC_ALL=C sort > tests/slow.txt
 
 test-slow: $(VENV)/.installed  ## run only what `make test` leaves out of `make test-all`
-	$(call SUITE,-m slow)
+	$(call EVERY,-m slow)
 
 doctor: $(VENV)/.installed  ## say which world this is, and whether it is fit to sample with
 	$(BIN)/ewsg doctor
