@@ -28,7 +28,8 @@ def both_forms(model, params, batch, weights, direction):
     inputs = {"values": (), "gradient": (weights,), "directional": (direction,), "gradients": ()}
 
     def evaluate(likelihood):
-        return {name: getattr(likelihood, name)(params, batch, *args) for name, args in inputs.items()}
+        found = {name: getattr(likelihood, name)(params, batch, *args) for name, args in inputs.items()}
+        return found | {"gradient_changes": likelihood.gradient_changes(params, direction, batch)}
 
     return evaluate(model), evaluate(PerDatum(model))
 

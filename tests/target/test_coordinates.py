@@ -74,6 +74,19 @@ def test_densities_and_their_derivatives_are_those_of_the_parameters(kind):
     np.testing.assert_allclose(within.directional(z, indices, direction), each @ root @ direction, rtol=1e-4, atol=1e-4)
 
 
+def test_changes_of_the_gradients_are_those_of_the_parameters_pulled_back(kind):
+    coordinates, root = kind
+    target = posterior()
+    z, anchor = jnp.array([0.3, -1.0, 0.2]), jnp.array([-0.1, 0.4, 0.0])
+    ours = target.in_coordinates(coordinates).likelihood.gradient_changes(z, anchor, target.data.arrays)
+
+    def gradients(at):
+        each = jax.vmap(jax.grad(target.likelihood), (None, 0))(coordinates.place(at), target.data.arrays)
+        return np.column_stack([each["a"], each["b"]])
+
+    np.testing.assert_allclose(ours, (gradients(z) - gradients(anchor)) @ root, rtol=1e-4, atol=1e-4)
+
+
 def test_draws_come_back_as_parameters():
     """The exact posterior of a Gaussian, N(mean, cov), from chains that run in z."""
     x = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
