@@ -14,19 +14,19 @@ from .._core import pytree
 from .._core.types import Key, Position
 from ..collect import AbstractCollector, Draws
 from ..errors import NoPlan
-from ..estimators import AbstractEstimator
 from ..result.chains import Tick
 from ..result.run import Run
 from ..target.mode import Mode
 from ..target.target import Target
 from . import rule
 from .attempt import BURN_TIME, Attempt, Driven, attempt
+from .choosing import choose, choose_first
 from .findings import Findings, judge
 from .goal import Goal, Pilot
 from .ground import Ground, lay, num_probes
 from .modes import the_mode
 from .moments import root_of_inverse, shrunk_moments
-from .noise import Noise, measure
+from .noise import Noise
 
 _PILOT_CHAINS = 32
 PILOT_TIME = 25.0
@@ -35,11 +35,8 @@ MOST_HALVINGS = 6
 _MOST_HALVINGS_AT_FIRST = 12
 _LAPLACE_SPREAD = 0.7
 _MOST_REFUSED_AT_FIRST = 1e-3
-_ACCURACY_AT_FIRST = 0.25
 _MOST_HEAT_AT_FIRST = 0.5
 _FIRST_PILOT_TIME = 12.0
-_SECOND_ORDER_SHARE = 0.5
-_PLANNING_SHARE = 0.3
 _SUSPICIOUS_OBJECTIONS = 3
 _TOO_FAR = (
     "no step size was small enough within the budget: the posterior is too far from a Gaussian (a funnel, heavy tails) "
@@ -105,7 +102,7 @@ class Planner:
         choice = self._choose_first(ground, points)
         ground, within = self._recentred(ground, *self._first_pilot(ground, choice, starts))
         points = within[self._rng.choice(len(within), _POINTS, replace=len(within) < _POINTS)]
-        ground, choice = self._choose(ground, points, self.accuracy, self._left())
+        ground, choice = self._choose(ground, points)
         chains = min(self.goal.num_chains, _PILOT_CHAINS)
         driven = self._second_pilot(ground, choice, within[self._rng.choice(len(within), chains, replace=False)])
         return driven if chains == self.goal.num_chains else self._more_chains(driven)
@@ -123,63 +120,25 @@ class Planner:
         return self._rng.choice([-1.0, 1.0], size=(num_probes(self.target.num_data), dimension))
 
     def _choose_first(self, ground: Ground, points: Float[np.ndarray, "p d"]) -> rule.Choice:
-        """A setting that is cheap and may be too hot: a pilot that objects costs half of the next one.
-
-        The points are guesses, some of them far from the posterior, where the noise says nothing: half of them count.
-        """
-        noise = self._measure(ground, rule.FIRST, ground.estimators[rule.FIRST], points).calmer_half()
-        n, accuracy = self.target.num_data, max(self.accuracy, _ACCURACY_AT_FIRST)
-        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy)
-        choices = [rule.full(n, accuracy), *([first] if first else [])]
-        return min(choices, key=lambda choice: choice.price)
-
-    def _measure(
-        self, ground: Ground, kind: str, estimator: AbstractEstimator, points: Float[np.ndarray, "p d"]
-    ) -> Noise:
         self.tick(0, "measuring the noise of minibatches")
-        noise, drawn = measure(ground.within, estimator, points, self.key())
-        self.spent += rule.EVALUATIONS[kind] * drawn
-        return noise
+        choice, spent = choose_first(ground, points, self.key(), self.accuracy)
+        self.spent += spent
+        return choice
 
-    def _choose(
-        self, ground: Ground, points: Float[np.ndarray, "p d"], accuracy: float, budget: float | None
-    ) -> tuple[Ground, rule.Choice]:
-        """The cheapest setting, or the one with the least error for a budget; and the ground with what it needs."""
-        n, d = self.target.num_data, ground.dimension
-        noise = self._measure(ground, rule.FIRST, ground.estimators[rule.FIRST], points)
-        self.noises = {rule.FIRST: noise}
-        choices = [rule.full(n, accuracy, budget=budget)]
-        first = rule.minibatches(rule.FIRST, noise, ground.rule, n, accuracy, budget=budget)
-        if first is not None:
-            choices.append(first)
-        best = min(choices, key=lambda choice: choice.price)
-        self._plainer = best.setting
-        prepare = self._share(2 * d * n)
-        if prepare < _SECOND_ORDER_SHARE * (best.price if budget is None else budget):
-            noise = self._measure(ground, rule.SECOND, ground.second_order_unprepared(), points)
-            self.noises[rule.SECOND] = noise
-            second = rule.minibatches(rule.SECOND, noise, ground.rule, n, accuracy, prepare, budget)
-            if second is not None and second.price < _SECOND_ORDER_SHARE * best.price:
-                before = ground.spent
-                ground = ground.with_second_order()
-                self.spent += ground.spent - before
-                best = second
-        return ground, best
+    def _choose(self, ground: Ground, points: Float[np.ndarray, "p d"]) -> tuple[Ground, rule.Choice]:
+        self.tick(0, "measuring the noise of minibatches")
+        chosen = choose(ground, points, self.key, self.goal, self._left())
+        self.noises, self._plainer = chosen.noises, chosen.plainer
+        self.spent += chosen.spent
+        return chosen.ground, chosen.choice
 
     @property
     def accuracy(self) -> float:
         """What is judged against: the accuracy asked for, or 0.05."""
-        return 0.05 if self.goal.accuracy is None else self.goal.accuracy
+        return self.goal.judged_accuracy
 
     def _left(self) -> float | None:
-        """The budget for which the error is to be least; None where an accuracy is the goal."""
-        if self.goal.accuracy is not None or self.goal.budget is None:
-            return None
-        return self._share(max(self.goal.budget - self.spent, 1.0))
-
-    def _share(self, gradients: float) -> float:
-        """What counts for an error: all of it, or for the error of one chain the second half of its share."""
-        return gradients if self.goal.pooled else gradients / self.goal.num_chains / 2
+        return self.goal.left(self.spent)
 
     def _first_pilot(
         self, ground: Ground, choice: rule.Choice, starts: Float[np.ndarray, "c d"]
@@ -222,7 +181,7 @@ class Planner:
         """The first attempt that nothing speaks against, or for which trying is no longer paid by the budget."""
         setting, self.ground = choice.setting, ground
         for _ in range(MOST_HALVINGS):
-            last = not self._may_give_up(setting, len(starts))
+            last = not self.goal.lets_plan(self._needed(setting, len(starts)))
             tried = self._attempt(ground, setting, starts, self.collector)
             driven = tried.to(tried.steps(PILOT_TIME), self.stop, self.telling("pilot"), lambda run: None)
             found = judge(driven.run, self._pilot_accuracy(choice), None if setting.kind == rule.FULL else ground.rule)
@@ -285,34 +244,23 @@ class Planner:
         """Datum gradients after another pilot."""
         return self.spent + num_chains * (BURN_TIME + PILOT_TIME) * setting.per_time(self.target.num_data)
 
-    def _may_give_up(self, setting: rule.Setting, num_chains: int) -> bool:
-        """Whether planning stays within its share of the budget if this pilot is given up."""
-        budget = self.goal.budget
-        return budget is None or self._needed(setting, num_chains) <= _PLANNING_SHARE * budget
-
     def affords_again(self, driven: Driven) -> bool:
         """Whether the budget pays for the chains to start again with half the step."""
-        if self.goal.budget is None:
-            return True
-        setting = self._after_objection(driven.attempt.setting)
-        return (
-            driven.run.cost.datum_gradients - self.spent + self._needed(setting, self.goal.num_chains)
-            <= self.goal.budget
-        )
+        needed = self._needed(self._after_objection(driven.attempt.setting), self.goal.num_chains)
+        return self.goal.pays(driven.run.cost.datum_gradients - self.spent + needed)
 
     def _check_budget(self, setting: rule.Setting, num_chains: int) -> None:
         """Raise NoPlan where the budget does not pay for a pilot."""
-        if self.goal.budget is None:
+        needed, budget = self._needed(setting, num_chains), self.goal.budget
+        if budget is None or self.goal.pays(needed):
             return
-        n, needed = self.target.num_data, self._needed(setting, num_chains)
-        if needed > self.goal.budget:
-            if sum(bool(pilot.objections) for pilot in self.history) >= _SUSPICIOUS_OBJECTIONS:
-                raise NoPlan(_TOO_FAR)
-            passes, given = (number / n / self.goal.num_chains for number in (needed, self.goal.budget))
-            raise NoPlan(
-                f"data_passes={given:.3g} is below what the plan needs: give at least data_passes={2 * passes:.2g} "
-                f"(per chain; {2 * passes * self.goal.num_chains:.2g} passes over the data in all), or set an estimator"
-            )
+        if sum(bool(pilot.objections) for pilot in self.history) >= _SUSPICIOUS_OBJECTIONS:
+            raise NoPlan(_TOO_FAR)
+        passes, given = (number / self.target.num_data / self.goal.num_chains for number in (needed, budget))
+        raise NoPlan(
+            f"data_passes={given:.3g} is below what the plan needs: give at least data_passes={2 * passes:.2g} "
+            f"(per chain; {2 * passes * self.goal.num_chains:.2g} passes over the data in all), or set an estimator"
+        )
 
     def _attempt(
         self, ground: Ground, setting: rule.Setting, z: Float[np.ndarray, "c d"], collector: AbstractCollector

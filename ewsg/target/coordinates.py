@@ -18,7 +18,7 @@ from .._core.types import Batch, HostOrDevice, Position
 from ..errors import InputError
 from .likelihood import AbstractLikelihood
 
-Vector = Float[Array, " d"]
+Vector = Float[HostOrDevice, " d"]
 
 
 class AbstractCoordinates(Component):
@@ -47,12 +47,12 @@ class AbstractCoordinates(Component):
         """d."""
         return pytree.size(self.center)
 
-    def place(self, z: Float[Array, " d"]) -> Position:
+    def place(self, z: Vector) -> Position:
         """θ = c + L z."""
         center, unravel = ravel_pytree(jax.tree.map(jnp.asarray, self.center))
         return unravel(center + self.push(z).astype(center.dtype))
 
-    def locate(self, position: Position) -> Float[Array, " d"]:
+    def locate(self, position: Position) -> Vector:
         """z = L⁻¹ (θ − c)."""
         return self.solve(ravel_pytree(pytree.subtract(position, self.center))[0])
 
@@ -94,7 +94,7 @@ class Diagonal(AbstractCoordinates):
     """
 
     center: Position = eqx.field(converter=pytree.as_arrays)
-    scale: Float[Array, " d"] = eqx.field(converter=pytree.as_arrays)
+    scale: Vector = eqx.field(converter=pytree.as_arrays)
 
     def __check_init__(self):
         _check("Diagonal", "scale", self.scale, (self.dimension,), positive=True)
@@ -120,7 +120,7 @@ class LowRank(AbstractCoordinates):
     """
 
     center: Position = eqx.field(converter=pytree.as_arrays)
-    scale: Float[Array, " d"] = eqx.field(converter=pytree.as_arrays)
+    scale: Vector = eqx.field(converter=pytree.as_arrays)
     directions: Float[Array, "d k"] = eqx.field(converter=pytree.as_arrays)
     stretch: Float[Array, " k"] = eqx.field(converter=pytree.as_arrays)
 
@@ -148,33 +148,29 @@ class CoordinateLikelihood(AbstractLikelihood):
     likelihood: AbstractLikelihood
     coordinates: AbstractCoordinates
 
-    def __call__(self, params: Float[Array, " d"], datum: Batch) -> Float[Array, ""]:
+    def __call__(self, params: Vector, datum: Batch) -> Float[Array, ""]:
         return self.likelihood(self.coordinates.place(params), datum)
 
-    def values(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, " b"]:
+    def values(self, params: Vector, batch: Batch) -> Float[Array, " b"]:
         return self.likelihood.values(self.coordinates.place(params), batch)
 
-    def gradient(self, params: Float[Array, " d"], batch: Batch, weights: Float[Array, " b"]) -> Float[Array, " d"]:
+    def gradient(self, params: Vector, batch: Batch, weights: Float[Array, " b"]) -> Vector:
         gradient = self.likelihood.gradient(self.coordinates.place(params), batch, weights)
         return self.coordinates.pull(ravel_pytree(gradient)[0]).astype(params.dtype)
 
-    def directional(
-        self, params: Float[Array, " d"], batch: Batch, direction: Float[Array, " d"]
-    ) -> Float[Array, " b"]:
+    def directional(self, params: Vector, batch: Batch, direction: Vector) -> Float[Array, " b"]:
         position, tangent = jax.jvp(self.coordinates.place, (params,), (direction,))
         return self.likelihood.directional(position, batch, tangent)
 
-    def gradients(self, params: Float[Array, " d"], batch: Batch) -> Float[Array, "b d"]:
+    def gradients(self, params: Vector, batch: Batch) -> Float[HostOrDevice, "b d"]:
         each = self.likelihood.gradients(self.coordinates.place(params), batch)
         return self._pulled(each, params)
 
-    def gradient_changes(
-        self, params: Float[Array, " d"], anchor: Float[Array, " d"], batch: Batch
-    ) -> Float[Array, "b d"]:
+    def gradient_changes(self, params: Vector, anchor: Vector, batch: Batch) -> Float[HostOrDevice, "b d"]:
         place = self.coordinates.place
         return self._pulled(self.likelihood.gradient_changes(place(params), place(anchor), batch), params)
 
-    def _pulled(self, each: Position, params: Float[Array, " d"]) -> Float[Array, "b d"]:
+    def _pulled(self, each: Position, params: Vector) -> Float[HostOrDevice, "b d"]:
         """Lᵀ g of stacked gradients g: d² operations for each."""
         return jax.vmap(self.coordinates.pull)(pytree.rows(each)).astype(params.dtype)
 
@@ -185,7 +181,7 @@ class CoordinatePrior(eqx.Module):
     log_prior: Callable
     coordinates: AbstractCoordinates
 
-    def __call__(self, params: Float[Array, " d"]) -> Float[Array, ""]:
+    def __call__(self, params: Vector) -> Float[Array, ""]:
         return self.log_prior(self.coordinates.place(params))
 
 

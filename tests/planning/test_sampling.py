@@ -274,11 +274,9 @@ def test_the_best_of_a_budget_for_each_chain():
 @pytest.mark.parametrize(("pooled", "share"), [(True, 1.0), (False, 1 / 128)])
 def test_what_a_second_order_costs_is_shared_like_the_budget(pooled, share):
     """The error of one chain sees half of that chain's share, of the budget and of what is paid out of it."""
-    planner = object.__new__(planners.Planner)
-    planner.goal = Goal(accuracy=None, budget=6400.0, num_chains=64, pooled=pooled)
-    planner.spent = 3200
-    assert planner._share(6400.0) == pytest.approx(6400 * share)
-    assert planner._left() == pytest.approx(3200 * share)
+    goal = Goal(accuracy=None, budget=6400.0, num_chains=64, pooled=pooled)
+    assert goal.share(6400.0) == pytest.approx(6400 * share)
+    assert goal.left(spent=3200) == pytest.approx(3200 * share)
 
 
 def test_the_second_order_gives_way_to_the_first():
