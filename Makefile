@@ -31,8 +31,7 @@ $(VENV)/.installed: pyproject.toml $(CONSTRAINTS)
 demo: $(VENV)/.installed  ## run the demonstration
 	$(BIN)/ewsg demo
 
-WORKERS ?= 2
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile -q --durations 20
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile -q --durations 20
 CHECKED := --jaxtyping-packages 'ewsg,beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))'
 
 # Long chains and the canary are compiled as for users, all other tests without optimisation, which is sooner.
