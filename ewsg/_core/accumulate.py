@@ -35,8 +35,9 @@ class Compensated(NamedTuple):
         return jax.tree.map(lambda high, low, leaf: (leaf - high) - low, self.high, self.low, tree)
 
 
+@jax.jit
 def _add_to_pair(high: Array, low: Array, term: Array) -> tuple[Array, Array]:
-    """(high, low) + term, keeping the rounding error of each addition."""
+    """(high, low) + term, keeping the rounding error of each addition; traced once for all sums of a shape."""
     total = high + term
     virtual = total - high
     error = (high - (total - virtual)) + (term - virtual)

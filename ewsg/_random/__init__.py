@@ -3,6 +3,9 @@
 Samplers never call `jax.random` themselves, so that the generator can be changed in one place; every key carries its
 generator. A key is either folded (any number of times, with different numbers) or used up by one split or draw, never
 both: of a threefry key, `fold(key, 0)` and the first of `split(key)` may be equal.
+
+Arithmetic on words is behind `jax.jit`, here and in the generator: a shape is traced once per process and lowered once
+per program, however many draws a step makes. The compiler inlines it, so that it is fused as before.
 """
 
 import itertools
@@ -123,15 +126,26 @@ def indices(key: Key, num_data: Int[Array, " b"] | int, batch_size: int) -> Indi
     ⌊u·n / 2^64⌋ for a uniform 64-bit u, in 32-bit arithmetic: no index is favoured by more than n / 2^64. Up to
     n = 4,096 only the upper 32 bits of u are drawn: ⌊u·n / 2^32⌋, which favours none by more than a millionth.
     """
-    if isinstance(num_data, int) and num_data <= _ONE_WORD:
-        words = jax.random.bits(key, (batch_size,), jnp.uint32)
-        product = (words >> 16) * jnp.uint32(num_data) + ((words & 0xFFFF) * jnp.uint32(num_data) >> 16)
-        return stored((product >> 16).astype(jnp.int32))
-    high, low = jax.random.bits(key, (2, batch_size), jnp.uint32)
     n = jnp.uint32(num_data)
+    if isinstance(num_data, int) and num_data <= _ONE_WORD:
+        return stored(_scaled(jax.random.bits(key, (batch_size,), jnp.uint32), n))
+    high, low = jax.random.bits(key, (2, batch_size), jnp.uint32)
+    return stored(_scaled_pair(high, low, n))
+
+
+@jax.jit
+def _scaled(word: Array, n: Array) -> Indices:
+    """⌊word·n / 2^32⌋, for n below 2^16."""
+    product = (word >> 16) * n + ((word & 0xFFFF) * n >> 16)
+    return (product >> 16).astype(jnp.int32)
+
+
+@jax.jit
+def _scaled_pair(high: Array, low: Array, n: Array) -> Indices:
+    """⌊(2^32 high + low)·n / 2^64⌋."""
     product = high * n
     carry = (product + _multiply_high(low, n)) < product
-    return stored((_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32))
+    return (_multiply_high(high, n) + carry.astype(jnp.uint32)).astype(jnp.int32)
 
 
 def _multiply_high(a: Array, b: Array) -> Array:
@@ -156,14 +170,17 @@ def shuffled(key: Key, places: Indices, num_data: int) -> Indices:
     covariance to float precision.
     """
     words = jax.random.bits(key, (2, _SHUFFLE_ROUNDS), jnp.uint32)
-    n = jnp.uint32(num_data)
-    mirrors = _multiply_high(words[0], n)
-    x = places.astype(jnp.uint32)
-    for mirror, word in zip(mirrors, words[1], strict=True):
+    return stored(_swap_or_not(words, places.astype(jnp.uint32), jnp.uint32(num_data)))
+
+
+@jax.jit
+def _swap_or_not(words: Array, x: Array, n: Array) -> Indices:
+    """The rounds of the shuffle, each with two words."""
+    for mirror, word in zip(_multiply_high(words[0], n), words[1], strict=True):
         image = jnp.where(mirror >= x, mirror - x, mirror + n - x)
         swap = _mix(jnp.maximum(x, image) ^ word) >> 31 == 1
         x = jnp.where(swap, image, x)
-    return stored(x.astype(jnp.int32))
+    return x.astype(jnp.int32)
 
 
 def _mix(word: Array) -> Array:

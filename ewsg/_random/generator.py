@@ -13,6 +13,7 @@ into whatever consumes the numbers, and the stream of a chain does not depend on
 Threefry, JAX's default, was built to resist an adversary; this was not. `docs/random.md` lists the tests it passes.
 """
 
+import functools
 import math
 from typing import Any
 
@@ -43,6 +44,7 @@ def _remix(word: Any) -> Any:
     return word ^ (word >> 15)
 
 
+@functools.partial(jax.jit, static_argnames="kind")
 def _child(key: Word, number: Word, kind: int) -> Word:
     """Key `number` under `key`."""
     s = _mix(number * jnp.uint32(_GOLDEN) + jnp.uint32(0x6A09E667))
@@ -109,6 +111,7 @@ def _random_bits(key: Word, bit_width: int, shape: tuple[int, ...]) -> Array:
     return _word(key, numbers).astype(jnp.dtype(f"uint{bit_width}"))
 
 
+@jax.jit
 def _word(key: Word, number: Word) -> Word:
     x = _mix(number * jnp.uint32(_GOLDEN) + key[0])
     return _remix(x + key[1]) ^ x

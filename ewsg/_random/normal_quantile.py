@@ -33,6 +33,7 @@ _TWO_THIRDS = 0x3F2AAAAB
 """The bits of ⅔ as a float32."""
 
 
+@jax.jit
 def normal(words: UInt[Array, "..."]) -> Float[Array, "..."]:
     """One float32 for each word."""
     y = ((words >> 1).astype(jnp.int32).astype(jnp.float32) + 0.5) * np.float32(2**-31)
