@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from ._core import process, pytree
 from ._core.component import check_count, check_positive, check_same, describe, rebuild
 from ._core.types import Position
-from ._engine import loop, placement, start as _start
+from ._engine import placement, start as _start, statistics
 from ._engine.draws import Kept
 from ._engine.plan import Plan as Steps, check_length, check_plan, check_total, count_steps, make_plan
 from ._engine.state import Checkpoint
@@ -145,7 +145,7 @@ def sample(
 
     sampler = compose(target, estimator, integrator, coordinates)
     row = jax.eval_shape(collector.row, at.first)
-    draw_bytes = num_chains * (pytree.num_bytes(row) + loop.vector_bytes(collector, at.first, num_chains))
+    draw_bytes = num_chains * (pytree.num_bytes(row) + statistics.vector_bytes(collector, at.first, num_chains))
     plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
     settings = {
         "estimator": describe(estimator),

@@ -7,19 +7,17 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Int
 
 from .. import _random
 from .._core import pytree
 from .._core.accumulate import Compensated, Counts
 from .._core.compiler import options
-from .._core.types import Key, Position, Scalar
+from .._core.types import Key, Position
 from .._random.streams import Keys, chain_keys
 from ..collect import AbstractCollector
-from ..interface import StepInfo
-from ..sampler import AbstractSampler, SamplerState
+from ..sampler import AbstractSampler
 from .state import (
     CARRY_SPECS,
     CHAIN_AXES,
@@ -33,9 +31,9 @@ from .state import (
     Limits,
     Status,
 )
+from .statistics import keeps_all, step_stats
 
 _STEPS_PER_BLOCK = 32
-_MOST_VIRIAL_PARAMETERS, _MOST_VIRIAL_CHAINS = 512, 256
 
 
 @functools.partial(jax.jit, static_argnames="vectors")
@@ -56,9 +54,9 @@ def start(
 
     def chain(key: Key, position: Position) -> Chain:
         state = sampler.init(key, position)
-        each = vectors and _keeps_all(collector, position, num_chains)
+        each = vectors and keeps_all(collector, position, num_chains)
         stats = jax.eval_shape(
-            lambda k, s: _step_stats(*sampler.step(k, s), position, sampler.temperature, each), key, state
+            lambda k, s: step_stats(*sampler.step(k, s), position, sampler.temperature, each), key, state
         )
         dtype = jax.tree.leaves(position)[0].dtype
         return Chain(
@@ -173,7 +171,7 @@ def _advance_chain(sampler: AbstractSampler, key: Key, chain: Chain) -> Chain:
     """One step of one chain."""
     state, info = sampler.step(key, chain.state)
     center = pytree.zeros_like(chain.anchor) if sampler.target.is_centred else chain.anchor
-    stats = _step_stats(state, info, center, sampler.temperature, "virial" in chain.recent)
+    stats = step_stats(state, info, center, sampler.temperature, "virial" in chain.recent)
     return chain._replace(
         state=state,
         gradients=chain.gradients.add(info.estimate.cost.datum_gradients),
@@ -214,65 +212,6 @@ def _recent_heat(chain: Chain) -> Array:
 def _flush(chain: Chain) -> Chain:
     """Add the recent sums to the compensated ones."""
     return chain._replace(window=chain.window.add(chain.recent), recent=pytree.zeros_like(chain.recent))
-
-
-def vector_bytes(collector: AbstractCollector, position: Position, num_chains: int) -> int:
-    """The bytes per draw and chain of the diagnostics that have one number per parameter."""
-    wide = pytree.wide_dtype(position)
-    return 2 * pytree.size(position) * wide.itemsize if _keeps_all(collector, position, num_chains) else 0
-
-
-def _keeps_all(collector: AbstractCollector, position: Position, num_chains: int) -> bool:
-    """Whether to keep diagnostics with one number per parameter: only if each draw is at least as large.
-
-    Not with many parameters or many chains, where they would take a sixth of the time of a cheap step.
-    """
-    dimension = pytree.size(position)
-    few = dimension <= _MOST_VIRIAL_PARAMETERS and num_chains <= _MOST_VIRIAL_CHAINS
-    return few and pytree.size(jax.eval_shape(collector.row, position)) >= dimension
-
-
-def _step_stats(
-    state: SamplerState, info: StepInfo, center: Position, temperature: Scalar, vectors: bool
-) -> dict[str, Array | Scalar]:
-    """The numbers averaged over the steps between two draws.
-
-    Kinetic temperature ‖r‖²/d; configurational temperature −(θ − c)·F/d, whose mean is T for any fixed c in the target
-    exp(−V/T) (the virial theorem). The latter detects heating or cooling of the position, with or without momentum.
-
-    With `vectors`, two numbers per parameter: its virial −(θ_k − c_k) F_k, whose mean is T; and the slope of the virial
-    along it, (θ_k − c_k)((θ − c)·F + (d + 1) T), whose mean is 0 if the temperature is the same everywhere. Both
-    follow from E[φ·F + T div φ] = 0, with φ = (θ_k − c_k) e_k and φ = (θ_k − c_k)(θ − c).
-
-    Args:
-        state: the state after the step.
-        info: the report of the step.
-        center: c.
-        temperature: T.
-        vectors: whether to include the numbers per parameter.
-    """
-    dimension = pytree.size(center)
-    stats = {}
-    if info.force is not None:
-        displacement = pytree.subtract(info.evaluated_at, center)
-        drag = info.estimate.drag
-        force = info.force if drag is None else pytree.subtract(info.force, drag)
-        virial = -pytree.dot(displacement, force)
-        stats["configurational_temperature"] = virial / dimension
-        if vectors:
-            away, pull = _flat(displacement), _flat(force)
-            terms = away * pull
-            excess = (dimension + 1) * pytree.as_dtype(temperature, terms.dtype) + jnp.sum(terms)
-            stats["virial"], stats["virial_slope"] = -terms, away * excess
-    momentum = state.phase.momentum
-    if momentum is not None:
-        stats["kinetic_temperature"] = pytree.dot(momentum, momentum) / dimension
-    return stats | dict(info.estimate.stats)
-
-
-def _flat(tree: Position) -> Float[Array, " d"]:
-    """All entries in one vector, in at least float32."""
-    return ravel_pytree(jax.tree.map(lambda leaf: leaf.astype(pytree.wide_dtype(tree)), tree))[0]
 
 
 def _probe(sampler: AbstractSampler, keys: Keys, carry: Carry, due: Array) -> Chain:

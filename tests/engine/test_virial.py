@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg._engine import loop
+from ewsg._engine import statistics
 from ewsg.collect import Draws, Moments
 from ewsg.coordinates import Diagonal
 
@@ -99,8 +99,8 @@ def test_a_method_without_a_force_has_none(gaussian):
 
 def test_their_memory_is_counted(gaussian):
     position = {"a": jnp.zeros(3, jnp.float32), "b": jnp.zeros((2, 2), jnp.float16)}
-    assert loop.vector_bytes(Draws(), position, 4) == 2 * 7 * 4
-    assert loop.vector_bytes(Moments(), position, 4) == 0
+    assert statistics.vector_bytes(Draws(), position, 4) == 2 * 7 * 4
+    assert statistics.vector_bytes(Moments(), position, 4) == 0
     run = long_run(gaussian, ewsg.Full(), ewsg.BAOAB(0.05, 5.0), num_chains=3, num_steps=20, discard=0, thin=5)
     sizes = run.stats["virial"].nbytes + run.stats["virial_slope"].nbytes
-    assert sizes == 3 * 4 * loop.vector_bytes(Draws(), jax.tree.map(lambda leaf: leaf[0, 0], run.draws), 4)
+    assert sizes == 3 * 4 * statistics.vector_bytes(Draws(), jax.tree.map(lambda leaf: leaf[0, 0], run.draws), 4)
