@@ -122,7 +122,7 @@ EXPERIMENT = Experiment(
     "gaussian-kl",
     "KL against data passes for SGLD, pSGLD, SGHMC, EWSG, SVRG-LD",
     {
-        "smoke": {"chains": 400, "data_passes": 30, "draws": 2, "tuning_draws": 1},
+        "smoke": {"chains": 200, "data_passes": 30, "draws": 2, "tuning_draws": 1},
         "laptop": {"chains": 2000, "data_passes": 30, "draws": 10, "tuning_draws": 3},
         "paper": {"chains": 10_000, "data_passes": 30, "draws": 20, "tuning_draws": 5},
     },
