@@ -7,6 +7,7 @@ from .covariance_friction import CovarianceFriction as CovarianceFriction
 from .exponential import Exponential as Exponential
 from .full import Full as Full
 from .leverage import Leverage as Leverage
+from .midpoint_friction import MidpointFriction as MidpointFriction
 from .paired import Paired as Paired
 from .reshuffled import Reshuffled as Reshuffled
 from .sms import SMS as SMS

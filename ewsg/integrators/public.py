@@ -1,5 +1,6 @@
 """The names that `ewsg` and this room share, one line each."""
 
+from .aboba import ABOBA as ABOBA
 from .baoab import BAOAB as BAOAB
 from .base import AbstractIntegrator as AbstractIntegrator
 from .overdamped import Overdamped as Overdamped

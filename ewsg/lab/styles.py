@@ -34,6 +34,7 @@ STYLES = {
     "SGNHT, per coordinate": Style(_BRICK, "^", "--"),
     "CCAdL": Style(_BRICK, "X", "-"),
     "covariance of the batch": Style(_GOLD, "X", "-."),
+    "NOGIN": Style(_GOLD, "D", "-"),
     "EWSG": Style(_BLUE, "^", "-."),
     "EWSG, M = 9": Style(_BLUE, "v", "--"),
     "EWSG, M = 19": Style(_BLUE, "<", ":"),

@@ -55,7 +55,7 @@ def test_a_kick_describes_the_update_that_it_asks_a_force_for(integrator):
     force = jnp.array([1.0, -2.0])
     phase, (_, kick) = steps_under(force, integrator, COLD, 2)
     assert (kick.temperature, int(kick.step)) == (COLD, 1)
-    assert kick.step_size == pytest.approx(H)
+    assert kick.step_size == pytest.approx(H, rel=2e-3)  # ABOBA's damping lies between two halves of the kick
     if kick.noise is None:  # drawn elsewhere in the step
         assert kick.momentum is not None
         return
@@ -100,7 +100,7 @@ def test_the_factor_gets_through_a_wrapper(estimator):
     (none, _, _), (much, _, info) = (
         prepared.estimate(asked.key, target, asked.kick._replace(factor=factor), asked.state) for factor in (0.0, 1e3)
     )
-    heeds = any(hasattr(part, "factor") for part in (prepared, prepared.inner))
+    heeds = any(getattr(part, "factor", 1.0) is None for part in (prepared, prepared.inner))
     if info.drag is not None and not np.any(info.drag):
         return  # near the anchor all corrected forces are alike: no covariance, and no friction to scale
     assert (np.abs(much - none).max() > 0) == heeds

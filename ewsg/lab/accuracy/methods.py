@@ -4,8 +4,19 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core import pytree
-from ...estimators import SMS, SVRG, ControlVariate, CovarianceFriction, Exponential, Full, Paired, Reshuffled, Uniform
-from ...integrators import BAOAB, UBU, Overdamped, Thermostat, Underdamped
+from ...estimators import (
+    SMS,
+    SVRG,
+    ControlVariate,
+    CovarianceFriction,
+    Exponential,
+    Full,
+    MidpointFriction,
+    Paired,
+    Reshuffled,
+    Uniform,
+)
+from ...integrators import ABOBA, BAOAB, UBU, Overdamped, Thermostat, Underdamped
 from ...problems import Problem
 from ...recipes import Method
 
@@ -68,6 +79,7 @@ METHODS: dict[str, Builder] = {
     "covariance of the batch": lambda problem, start, h: Method(
         _covariance(problem, "batch"), BAOAB(h, problem.friction)
     ),
+    "NOGIN": lambda problem, start, h: Method(MidpointFriction(problem.data_per_step), ABOBA(h, problem.friction)),
     "EWSG": _euler(lambda b: Exponential(b // 2)),
     "paired, Euler": _euler(lambda b: Paired(b // 2)),
     "paired": _baoab(lambda b: Paired(b // 2)),
