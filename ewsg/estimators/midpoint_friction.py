@@ -31,9 +31,9 @@ class MidpointFriction(AbstractMinibatch):
     solve of min(b, d) equations.
 
     With `ABOBA` this is NOGIN (Matthews and Weare 2018, arXiv 1805.08863), in our reading of the authors' code
-    (c-matthews/nogin), where r' solves a system with the matrix (1 + tanh(γh/2)) I + (h²/4) C. It is exact for a Gaussian
-    target with Gaussian noise of constant covariance, for every stable h, and by the paper of second order otherwise. In
-    `BAOAB` and `UBU` the damping comes after the kick, and only the momentum's law in a kick is exact.
+    (c-matthews/nogin), where r' solves a system with the matrix (1 + tanh(γh/2)) I + (h²/4) C. It is exact for a
+    Gaussian target with Gaussian noise of constant covariance, for every stable h, and by the paper of second order
+    otherwise. In `BAOAB` and `UBU` the damping comes after the kick, and only the momentum's law in a kick is exact.
 
     Args:
         batch_size: b, at least 2.

@@ -107,7 +107,9 @@ def test_experiments_in_miniature(group, tmp_path, monkeypatch):
         row = first["mse-bias"]["SGHMC"][-1]
         assert row["bias"] == pytest.approx(time_averages.uniform_bias(7e-2), abs=5 * row["bias_error"])
         printed = first["gaussian-kl"]["printed"]
-        assert printed["SGHMC"]["kl_of_each_draw"][0] == pytest.approx(1.23, rel=0.35)  # three standard errors of 200 chains
+        assert printed["SGHMC"]["kl_of_each_draw"][0] == pytest.approx(
+            1.23, rel=0.35
+        )  # three standard errors of 200 chains
         assert printed["SVRG-LD"]["kl_of_each_draw"][0] < 10 * shared.floor(200)
         assert first["vr-gaussian"]["h = 0.05"]["EWSG-VR as printed"]["failed_chains"] == [1.0, 1.0]
     if group == "pima":
