@@ -42,7 +42,7 @@ def test_indices_are_the_exact_multiply_shift(n):
     np.testing.assert_array_equal(_random.indices(jax.random.clone(key), n, 500), exact)
 
 
-@pytest.mark.parametrize("n", [1, 3, 50, 4096])
+@pytest.mark.parametrize("n", [1, 3, 50, 4095, 4096])
 def test_few_indices_are_the_exact_multiply_shift_of_one_word(n):
     key = jax.random.key(1)
     words = np.asarray(jax.random.bits(key, (500,), jnp.uint32))
