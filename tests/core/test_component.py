@@ -49,15 +49,9 @@ class Hostile:
 
 
 def test_registered_lists_the_concrete_components_of_a_role():
-    assert [cls.__name__ for cls in registered(AbstractIntegrator)] == [
-        "BAOAB",
-        "Overdamped",
-        "Preconditioned",
-        "Thermostat",
-        "UBU",
-        "Underdamped",
-        "Walled",
-    ]
+    exported = [name for name in dir(ewsg.integrators.public) if name[0].isupper() and not name.startswith("Abstract")]
+    assert "BAOAB" in exported
+    assert [cls.__name__ for cls in registered(AbstractIntegrator)] == sorted(exported)
     collectors = ["Draws", "InCoordinates", "Moments", "Predictive"]
     assert [cls.__name__ for cls in registered(AbstractCollector)] == collectors
     assert {"NUTS", "FlyMC", "RandomWalk"} == {cls.__name__ for cls in registered(AbstractKernel)}
