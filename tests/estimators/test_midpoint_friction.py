@@ -10,6 +10,8 @@ import ewsg
 from ewsg.estimators.midpoint_friction import _midpoint
 from ewsg.interface import Kick
 
+pytestmark = pytest.mark.untyped  # a stub stands for the target
+
 HESSIAN = np.array([[2.0, 0.6], [0.6, 0.7]])
 NOISE = np.array([[5.0, -3.0], [-3.0, 9.0]])  # does not commute with the Hessian
 H, GAMMA, T = 0.4, 1.5, 0.3
