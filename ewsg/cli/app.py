@@ -21,6 +21,7 @@ Examples:
   ewsg demo --quick --seed 1    the same in seconds, with another seed
   ewsg doctor                   is this installation fit to sample with?
   ewsg bench accuracy           every method against reference posteriors, at equal cost
+  ewsg bench factors            which part of a method buys what
   ewsg bench speed --tasks A    the loop against C, BlackJAX and others
   ewsg list                     the paper's experiments, and the problems of the benchmark
   ewsg reproduce gaussian-kl    one of them, with a verdict on each of the paper's claims
@@ -37,6 +38,11 @@ Examples:
   ewsg bench accuracy --scale smoke --seeds 1       the same in miniature
   ewsg bench accuracy --problem pima --method SGHMC --method paired
   ewsg bench accuracy --problem pima --method SGHMC --method my_module:my_method
+"""
+FACTORS_EXAMPLES = """\b
+Examples:
+  ewsg bench factors                                into ./ewsg-factors; an hour on two cores, and it can be interrupted
+  ewsg bench factors --problem pima --scale smoke   one problem in miniature
 """
 
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EROFS)
@@ -142,6 +148,22 @@ def accuracy(
     from ..lab.accuracy.benchmark import compare
 
     compare(out, problem or (), method or (), seeds, scale, first_seed=first_seed)
+
+
+@bench.command(epilog=FACTORS_EXAMPLES)
+def factors(
+    out: Annotated[Path, typer.Option(help="Output folder; an interrupted run continues there.")] = Path(
+        "ewsg-factors"
+    ),
+    problem: Annotated[list[str] | None, typer.Option(help="A problem; again for more. All by default.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="A method; again for more. All by default.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Independent repeats.")] = 3,
+    scale: Annotated[str, typer.Option(help="smoke (minutes) or laptop.")] = "laptop",
+) -> None:
+    """Measure what coordinates, control variates, pairs and leverage buy, every method tuned alike."""
+    from ..lab.accuracy.factors import compare_factors
+
+    compare_factors(out, problem or (), method or (), seeds, scale)
 
 
 @bench.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})

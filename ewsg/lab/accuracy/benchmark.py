@@ -9,10 +9,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from rich.console import Console
 
 from ... import problems
+from ..._core import pytree
 from ..._engine import progress
 from ..._engine.plan import count_steps
 from ...errors import InputError, unknown
@@ -75,14 +75,12 @@ def compare(
     rows = []
     with progress.bar(len(names) * len(tried) * num_seeds, None, "accuracy") as update:
         for name, (problem, answer) in loaded.items():
-            dimension = sum(np.size(leaf) for leaf in jax.tree.leaves(answer.start))
             for (method, factor), seed in itertools.product(tried, seeds):
-                chains, steps = SCALES[scale]
                 settings = {
                     "seed": seed,
                     "step_size": None if method == PLAN else factor * problem.step_size,
-                    "chains": max(16, min(chains, chains * 32 // dimension)),
-                    "budget": steps * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1),
+                    "chains": num_chains(answer, scale),
+                    "budget": SCALES[scale][1] * problem.data_per_step * (2 if method in EVALUATED_TWICE else 1),
                 }
                 compute = functools.partial(_run, problem, answer, chosen[method], **settings)
                 numbers = folder.part(f"{name}/{method}", settings | own[method], compute)
@@ -123,7 +121,7 @@ def _run(
             run = _planned(problem, seed, chains, budget)
         else:
             start = jax.tree.map(jnp.asarray, answer.start)
-            run = _run_with(build(problem, start, step_size), problem, start, seed, chains, budget)
+            run = run_with(build(problem, start, step_size), problem, start, seed, chains, budget)
     except InputError as error:
         return {"refused": str(error)}
     if run.settings["interrupted"]:
@@ -131,7 +129,13 @@ def _run(
     return measure(problem, answer, run)
 
 
-def _run_with(method: Any, problem: Problem, start: Any, seed: int, chains: int, budget: int) -> Run:
+def num_chains(answer: Answer, scale: str) -> int:
+    """Chains of one run: fewer where there are more than 32 parameters, but at least 16."""
+    chains = SCALES[scale][0]
+    return max(16, min(chains, chains * 32 // pytree.size(answer.start)))
+
+
+def run_with(method: Any, problem: Problem, start: Any, seed: int, chains: int, budget: int) -> Run:
     """The whole budget of each chain with one method, from the posterior mean."""
     passes = budget / problem.target.num_data
     parts = (method, None) if isinstance(method, AbstractKernel) else (method.estimator, method.integrator)

@@ -12,7 +12,7 @@ from ...result.run import Run
 
 _KSD_DRAWS = 600
 _CURVE_POINTS = 12
-_MOST_FAILED = 0.01
+MOST_FAILED = 0.01
 
 
 def measure(problem: Problem, answer: Answer, run: Run) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def measure(problem: Problem, answer: Answer, run: Run) -> dict[str, Any]:
         "gradients_per_chain": gradients,
         "microseconds_per_step": 1e6 * run.cost.seconds / max(steps, 1) / len(run.ok),
     }
-    if result["failed"] > _MOST_FAILED:
+    if result["failed"] > MOST_FAILED:
         return result
     draws = run.good_draws()
     seen = diagnostics.flatten(problem.seen(draws))

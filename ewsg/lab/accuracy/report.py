@@ -74,18 +74,18 @@ def table(results: dict[str, Any], console: Console) -> str:
         "kl": "KL of the moments of the pooled chains, all methods at the common step",
     }
     for name, title in titles.items():
-        text += _show(title, *_overview(found, name), console)
+        text += show(title, *_overview(found, name), console)
     for problem, facts in results["problems"].items():
         title = (
             f"{facts['title']}: {facts['data_per_step']} data per step, friction {facts['friction']:g}, common step "
             f"{facts['step_size']:g}"
         )
-        text += _show(title, *_rows(found[problem]), console)
+        text += show(title, *_rows(found[problem]), console)
     console.print(f"\n{_legend(results)}", soft_wrap=True)
     return "\n".join([*text, _legend(results), ""])
 
 
-def _show(title: str, header: list[str], rows: list[list[str]], console: Console) -> list[str]:
+def show(title: str, header: list[str], rows: list[list[str]], console: Console) -> list[str]:
     """Prints a table, and returns its lines in Markdown."""
     shown = Table(title=f"\n{title}", box=None, title_justify="left", pad_edge=False)
     for column in header:
