@@ -141,7 +141,10 @@ def _deviation(run: "Run", diagnostics: dict[str, float], name: str) -> float:
     if name == "kinetic_temperature" and paired.is_paired(diagnostics):
         tolerance = paired.KINETIC_TOLERANCE
     relative = diagnostics.get(name, np.nan) / run.temperature - 1
-    return relative if abs(relative) > tolerance + 3 * _standard_error(run, name) else 0.0
+    if abs(relative) > tolerance + 3 * _standard_error(run, name):
+        return relative
+    by_chain = run.stats[name][run.ok].mean(axis=1, dtype=np.float64) if name in run.stats else np.zeros(0)
+    return relative if heat.is_hot(by_chain / run.temperature, tolerance, 3.0) else 0.0
 
 
 def _standard_error(run: "Run", name: str) -> float:

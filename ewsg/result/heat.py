@@ -34,6 +34,19 @@ def warnings(run: "Run") -> list[str]:
     return [*_off(run), *_changing(run)]
 
 
+def is_hot(by_chain: Float[np.ndarray, " chain"], tolerance: float, standard_errors: float) -> bool:
+    """Whether temperatures of chains, relative to the target's, are above 1 by more than chance and a tolerance.
+
+    Judged on 1 + log T above 1: hot chains differ from each other by factors, and one that is far hotter than the
+    others would otherwise hide them all in the standard error.
+    """
+    if len(by_chain) < 2:
+        return False
+    squeezed = np.where(by_chain > 1, 1 + np.log(np.maximum(by_chain, 1)), by_chain)
+    error = squeezed.std(ddof=1) / np.sqrt(len(squeezed))
+    return bool(squeezed.mean() - 1 > tolerance + standard_errors * error)
+
+
 def _off(run: "Run") -> list[str]:
     relative = np.asarray(run.stats["virial"][run.ok], np.float64) / run.temperature
     off = relative.mean((0, 1)) - 1

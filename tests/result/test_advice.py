@@ -97,6 +97,16 @@ def test_heat_is_still_heat():
         assert "or let ewsg.plan(target) choose" in sentence
 
 
+def test_one_very_hot_chain_does_not_hide_the_others():
+    """Chains of different heat have a standard error as large as their mean, and all of them are hot."""
+    stats = temperatures(1.0, 1.0, 0.1)
+    stats["kinetic_temperature"] *= np.array([20.0, 30.0, 40.0, 900.0])[:, None]
+    (sentence,) = made_up(independent(3), stats).summary().warnings
+    assert sentence.startswith("The chains are hotter than the target temperature: kinetic temperature 247")
+    stats["kinetic_temperature"] *= np.array([1 / 20, 1 / 30, 1 / 40, 1 / 180])[:, None]  # chance: one chain of four
+    assert made_up(independent(3), stats).summary().warnings == []
+
+
 def test_the_step_size_is_given_by_number():
     """40 % too hot, and 10 % are tolerated: an eighth of the step leaves 5 %."""
     (sentence,) = made_up(independent(2), temperatures(1.4, 1.0, 0.4, spread=1e-4)).summary().warnings

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...result.heat import is_hot
 from ...result.paired import rule_of, sd_error_of_stats
 from ...result.run import Run
 from ...target.target import Target
@@ -45,12 +46,13 @@ def watch(run: Run, settled: bool) -> Watched:
     if not run.ok.any():
         return Watched(float("inf"), float("inf"), 0.0, failed, ("failed",))
     stats = {name: np.asarray(values[run.ok], np.float64) for name, values in run.stats.items()}
-    kinetic, kinetic_error = _over_chains(stats["kinetic_temperature"])
-    configurational, error = _over_chains(stats["configurational_temperature"])
+    kinetics, configurationals = (stats[f"{name}_temperature"].mean(1) for name in ("kinetic", "configurational"))
+    kinetic = float(kinetics.mean())
     bias = sd_error_of_stats(stats, rule_of(run.settings["estimator"])) if "tilt_second" in stats else 0.0
-    hot = kinetic - 1 > MOST_HEAT + kinetic_error or configurational - 1 > MOST_HEAT + error
-    cold = settled and 1 - kinetic > MOST_HEAT + kinetic_error
+    hot = any(is_hot(each, MOST_HEAT, _STANDARD_ERRORS) for each in (kinetics, configurationals))
+    cold = settled and 1 - kinetic > MOST_HEAT + _STANDARD_ERRORS * _standard_error(kinetics)
     found = {"failed": failed > 0, "hot": hot, "cold": cold, "tilts": bias > _MOST_BIAS}
+    configurational = float(configurationals.mean())
     return Watched(kinetic, configurational, bias, failed, tuple(name for name, holds in found.items() if holds))
 
 
@@ -62,8 +64,6 @@ def known(run: Run, target: Target) -> Agreement:
     return Agreement(*(number if np.isfinite(number) else float("inf") for number in found))
 
 
-def _over_chains(values: np.ndarray) -> tuple[float, float]:
-    """Mean over chains, and three of its standard errors; infinite for a single chain."""
-    means = values.mean(1)
-    error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.inf
-    return float(means.mean()), float(_STANDARD_ERRORS * error)
+def _standard_error(by_chain: np.ndarray) -> float:
+    """Of the mean over chains; infinite for a single chain."""
+    return float(by_chain.std(ddof=1) / np.sqrt(len(by_chain))) if len(by_chain) > 1 else float("inf")

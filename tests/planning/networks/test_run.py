@@ -146,6 +146,7 @@ class TestWatch:
         assert watch(heated(1.04, 0.0), settled=True).objections == ()
         assert watch(heated(1.06, 0.0), settled=True).objections == ("hot",)
         assert watch(heated(1.06, 0.2), settled=True).objections == ()
+        assert watch(heated(40.0, 39.0), settled=True).objections == ("hot",)  # from 1 to 79
         assert watch(heated(0.94, 0.0), settled=True).objections == ("cold",)
         assert watch(heated(0.94, 0.0), settled=False).objections == ()
 
