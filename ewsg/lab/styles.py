@@ -23,6 +23,8 @@ STYLES = {
     "full gradient": Style(_BLACK, "o", "-"),
     "best unbiased weights": Style(_BLACK, "D", ":"),
     "SGLD": Style(_GREY, "P", _DASH_DOTS),
+    "SGBD": Style(_GREY, "v", "--"),
+    "SGLRW": Style(_GREY, "s", ":"),
     "pSGLD": Style(_GOLD, ">", ":"),
     "SGHMC": Style(_ORANGE, "s", "--"),
     "SGHMC, 10 data": Style(_ORANGE, "v", ":"),
