@@ -1,5 +1,6 @@
 """The accuracy benchmark: its error measure, its table, and that it goes on where it stopped."""
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import ewsg
 from ewsg import problems
@@ -105,6 +107,22 @@ def test_the_table_says_that_a_plan_has_a_step_of_its_own():
     header, rows = report._rows({name: [report.Cell(1.0, [row])] for name in ("SGHMC", PLAN)})
     where = header.index("at step")
     assert [cells[where] for cells in rows] == ["1", "its own"]
+
+
+def test_a_figure_of_methods_that_it_leaves_out_shows_them(tmp_path, monkeypatch):
+    row = {"problem": "gaussian", "method": "SGLRW", "factor": 1.0, "error": [0.5, 0.4], "cost": [1.0, 2.0]}
+    results = {"rows": [row], "problems": {"gaussian": {"title": "a title", "num_data": 50}}}
+    drawn = []
+
+    @contextlib.contextmanager
+    def drawing(*_, **__):
+        figure = Figure(layout="constrained")
+        yield figure, figure.subplots()
+        drawn.extend(len(line.get_xdata()) for line in figure.axes[0].get_lines())
+
+    monkeypatch.setattr(report.figures, "drawing", drawing)
+    report.draw(results, tmp_path / "figure")
+    assert 2 in drawn
 
 
 @pytest.mark.slow
