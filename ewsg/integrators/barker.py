@@ -23,7 +23,7 @@ class Barker(AbstractSigned):
     constant, the step is reversible for exp(−V/T) whatever h. A large force makes only the direction certain: the chain
     does not diverge where a gradient is steep. The noise of a stochastic force does not lengthen the steps, but as P(+)
     is not linear in the force it weakens the drift, which widens the law about as much as SGLD's while steps are small.
-    (The authors' correction for this, c-SGBD, needs the sd of the noise per coordinate, which estimators do not tell.)
+    (`CorrectedBarker` has the authors' correction for this, for which the sd of the noise must be known.)
 
     Args:
         step_size: h, or a function of the step counter (`ewsg.schedules`, optax).

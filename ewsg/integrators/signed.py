@@ -50,16 +50,19 @@ class AbstractSigned(AbstractIntegrator[Phase]):
         force, estimator_state, info = force_function(key_force, kick, estimator_state)
         wide = pytree.wide_dtype(position)
         scale = pytree.as_dtype(scale, wide)
-
-        def move(x: Array, z: Array, f: Array, u: Array) -> Array:
-            p = self.upward(z, f.astype(wide), scale)
-            signed = jnp.where(u < p, z, jnp.where(u >= p, -z, jnp.nan))  # a force that is NaN must not go unnoticed
-            return x + signed.astype(x.dtype)
-
-        drawn = _random.uniform_like(key_sign, position)
-        moved = jax.tree.map(move, position, self.sizes(key_size, position, scale), force, drawn)
-        return Phase(moved, None), estimator_state, StepInfo(position, force, info)
+        sizes = self.sizes(key_size, position, scale)
+        upward = jax.tree.map(lambda z, f: self.upward(z, f.astype(wide), scale), sizes, force)
+        return Phase(moved(key_sign, position, sizes, upward), None), estimator_state, StepInfo(position, force, info)
 
     def scales(self, step: Int[Array, ""]) -> Scales:
         h = schedules.at(self.step_size, step)
         return Scales(h, jnp.sqrt(2 * h * self.temperature))
+
+
+def moved(key: Key, position: Position, sizes: Position, upward: Position) -> Position:
+    """position + z with the probability `upward`, else position − z; NaN where that is: a NaN force must show."""
+
+    def move(x: Array, z: Array, p: Array, u: Array) -> Array:
+        return x + jnp.where(u < p, z, jnp.where(u >= p, -z, jnp.nan)).astype(x.dtype)
+
+    return jax.tree.map(move, position, sizes, upward, _random.uniform_like(key, position))

@@ -24,6 +24,7 @@ STYLES = {
     "best unbiased weights": Style(_BLACK, "D", ":"),
     "SGLD": Style(_GREY, "P", _DASH_DOTS),
     "SGBD": Style(_GREY, "v", "--"),
+    "c-SGBD": Style(_GREY, "^", "-"),
     "SGLRW": Style(_GREY, "s", ":"),
     "pSGLD": Style(_GOLD, ">", ":"),
     "SGHMC": Style(_ORANGE, "s", "--"),

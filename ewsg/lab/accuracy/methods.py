@@ -17,11 +17,13 @@ from ...estimators import (
     Uniform,
 )
 from ...integrators import ABOBA, BAOAB, UBU, Barker, Lattice, Overdamped, Thermostat, Underdamped
+from ...kernels import CorrectedBarker
 from ...problems import Problem
 from ...recipes import Method
+from ...sampler import AbstractKernel
 
 _LARGE = 50
-Builder = Callable[[Problem, Any, float], Method]
+Builder = Callable[[Problem, Any, float], Method | AbstractKernel]
 
 
 def _euler(estimator: Callable[[int], Any]) -> Builder:
@@ -67,6 +69,7 @@ def _covariance(problem: Problem, mode: str) -> CovarianceFriction:
 METHODS: dict[str, Builder] = {
     "SGLD": _overdamped(Overdamped),
     "SGBD": _overdamped(Barker),
+    "c-SGBD": lambda problem, start, h: CorrectedBarker(problem.data_per_step, h / problem.friction),
     "SGLRW": _overdamped(Lattice),
     "SGHMC": _euler(Uniform),
     "SGHMC, BAOAB": _baoab(Uniform),
@@ -99,8 +102,8 @@ METHODS: dict[str, Builder] = {
 }
 """By name. EWSG and the paired rules take half the data twice, or in pairs: equal data per step.
 
-SGLD, SGBD and SGLRW move by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes n data
-per step, hence fewer steps. SVRG pays for its passes over the data out of the same budget.
+SGLD, SGBD, c-SGBD and SGLRW move by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes
+n data per step, hence fewer steps. SVRG pays for its passes over the data out of the same budget.
 """
 
 PLAN = "plan"
