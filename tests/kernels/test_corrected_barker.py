@@ -61,6 +61,16 @@ def test_the_noise_is_averaged_and_costs_are_counted_by_hand():
     assert sampler.num_steps(20) == 6
 
 
+def test_the_first_step_knows_its_noise():
+    """τ of step 1 is that of its own batch: so large here that every step follows its force, which is never upward."""
+    target = ewsg.Target(lambda mu, x: -0.5 * (x - mu) ** 2, None, jnp.array([-1.0, 0.0, 1.0]))
+    size = 1.2 * 1.702 / (3 * np.sqrt(0.5) / 2)  # τ is at least 3√(1/2)/2
+    sampler = ewsg.compose(target, ewsg.CorrectedBarker(2, size**2 / 2, spread=0.0))
+    start = sampler.init(jax.random.key(0), jnp.array(0.6))
+    first = jax.vmap(lambda key: sampler.step(key, start)[0].phase.position)
+    np.testing.assert_allclose(first(jax.random.split(jax.random.key(1), 64)), 0.6 - size, rtol=1e-5)
+
+
 def variance_of(upward, h, curvature, temperature, noise, points=601):
     """The stationary variance on V = λθ²/2 with normal noise of the force, on a grid; `upward` of sizes and forces."""
     unit = np.sqrt(2 * h * temperature / 1.01)
