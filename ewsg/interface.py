@@ -22,7 +22,8 @@ class Kick(NamedTuple):
         position: where the force is to be evaluated.
         momentum: r just before the kick; None when the dynamics has no momentum.
         decay: the friction's part of the same update (hγr for Euler–Maruyama); None without momentum.
-        noise: the standard normal ξ that the same update injects; None when it is drawn elsewhere in the step.
+        noise: the standard normal ξ that the same update injects; None when it is drawn elsewhere in the step, or not
+            added to the force (`AbstractIntegrator.adds_noise`).
         step_size: h, the factor of the force.
         noise_scale: the standard deviation of the injected noise: σ√h underdamped, √(2hT) overdamped.
         temperature: T.

@@ -4,7 +4,8 @@ A key is either folded (`fold`, any number of times, with different numbers) or 
 both: of a threefry key, `fold(key, 0)` and the first of `split(key)` may be equal.
 
 Dtypes: `uniform` has no default and takes the dtype to return, as a rule that of the parameters (float32 numbers
-are multiples of 2⁻²³ in [0, 1): compare with `<`, and expect an exact 0). `normal_like` returns the dtypes of its tree.
+are multiples of 2⁻²³ in [0, 1): compare with `<`, and expect an exact 0). `normal_like` returns the dtypes of its tree,
+`uniform_like` the widest of them and at least float32.
 Indices are int32. The keys that `ewsg.sample` makes on the CPU belong to the library's own counter-based generator;
 keys of any other JAX generator work just as well.
 """
@@ -20,6 +21,7 @@ from ._random import (
     shuffled,
     split,
     uniform,
+    uniform_like,
     unpack,
 )
 
@@ -34,5 +36,6 @@ __all__ = [
     "shuffled",
     "split",
     "uniform",
+    "uniform_like",
     "unpack",
 ]

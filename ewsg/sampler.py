@@ -201,6 +201,11 @@ def check_parts(target: Any, estimator: Any, integrator: Any) -> None:
     _check_role("integrator", integrator, AbstractIntegrator)
     check_schedule(type(integrator).__name__, integrator.step_size)
     estimator.check(target.num_data, integrator.has_momentum)
+    if not integrator.adds_noise and estimator.reads_noise():
+        raise InputError(
+            f"{type(estimator).__name__} chooses data by the noise that a step adds, but {type(integrator).__name__} "
+            "adds none: use Overdamped, or an estimator such as Uniform"
+        )
 
 
 def _check_role(name: str, part: Any, role: type) -> None:

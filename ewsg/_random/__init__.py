@@ -17,6 +17,7 @@ import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int
 
+from .._core import pytree
 from .._core.compiler import platform, stored
 from .._core.types import HostOrDevice, Indices, Key, Position
 from ..errors import InputError
@@ -94,17 +95,27 @@ def uniform(key: Key, shape: tuple[int, ...], dtype: DTypeLike) -> Float[Array, 
     return jax.random.uniform(key, shape, dtype)
 
 
+def uniform_like(key: Key, tree: Position) -> Position:
+    """Uniform on [0, 1) with the structure of `tree`, in one draw; every leaf in `pytree.wide_dtype(tree)`.
+
+    In a narrower dtype an event of small probability would never happen.
+    """
+    return _shaped_like(tree, uniform(key, (pytree.size(tree),), pytree.wide_dtype(tree)))
+
+
 def normal_like(key: Key, tree: Position) -> Position:
     """A standard normal vector with the structure and dtypes of `tree`, in one draw."""
+    dtype = jnp.result_type(*(leaf.dtype for leaf in jax.tree.leaves(tree)))
+    drawn = _shaped_like(tree, _normal(key, pytree.size(tree), dtype))
+    return jax.tree.map(lambda number, leaf: number.astype(leaf.dtype), drawn, tree)
+
+
+def _shaped_like(tree: Position, drawn: Float[Array, " d"]) -> Position:
+    """The numbers of one vector in the leaves of `tree`."""
     leaves, structure = jax.tree.flatten(tree)
-    sizes = [leaf.size for leaf in leaves]
-    drawn = _normal(key, sum(sizes), jnp.result_type(*(leaf.dtype for leaf in leaves)))
-    starts = itertools.accumulate(sizes, initial=0)
+    starts = itertools.accumulate((leaf.size for leaf in leaves), initial=0)
     return structure.unflatten(
-        [
-            drawn[start : start + size].reshape(leaf.shape).astype(leaf.dtype)
-            for start, size, leaf in zip(starts, sizes, leaves, strict=False)
-        ]
+        [drawn[start : start + leaf.size].reshape(leaf.shape) for start, leaf in zip(starts, leaves, strict=False)]
     )
 
 

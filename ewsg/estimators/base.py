@@ -66,6 +66,11 @@ class AbstractEstimator(Component):
     def check(self, num_data: int, has_momentum: bool) -> None:
         """Raise InputError if the settings do not fit the data or the dynamics."""
 
+    def reads_noise(self) -> bool:
+        """Whether the force depends on `Kick.noise` where there is no momentum; a wrapper asks what it wraps."""
+        inner = getattr(self, "inner", None)
+        return isinstance(inner, AbstractEstimator) and inner.reads_noise()
+
     def spent(self, num_steps: int, num_data: int) -> int:
         """The datum gradients of the first `num_steps` steps: at least `num_steps` times `cost`."""
         return num_steps * int(self.cost(num_data).datum_gradients)

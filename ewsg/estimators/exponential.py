@@ -97,6 +97,9 @@ class Exponential(AbstractMinibatch):
                 f"{self.batch_size} out of {num_data} data: use exact=False, or fewer data"
             )
 
+    def reads_noise(self) -> bool:
+        return self.x == "noise" or callable(self.x)
+
     def init(self, key: Key, target: Target, position: Position) -> Indices | tuple[()]:
         if self.restart or self.exact:
             return ()

@@ -82,6 +82,9 @@ class Paired(AbstractMinibatch):
                 "take fewer pairs, or replace=True"
             )
 
+    def reads_noise(self) -> bool:
+        return True
+
     def estimate(self, key: Key, target: Target, kick: Kick, state: Any) -> tuple[Position, Any, EstimateInfo]:
         drawn = draw_batch(_random.fold(key, 0), target, 2 * self.batch_size, self.replace)
         reference, variance = _reference(kick)

@@ -67,6 +67,8 @@ class AbstractIntegrator(DynamicsSettings, Component, Generic[PhaseT]):
     """
 
     has_momentum: ClassVar[bool]
+    adds_noise: ClassVar[bool] = True
+    """Whether a step adds its noise to the force. If not, an estimator that reads the noise of a kick is refused."""
 
     def __check_init__(self):
         for name in DynamicsSettings.__annotations__:

@@ -15,11 +15,13 @@ import pytest
 
 import ewsg
 from ewsg.errors import InputError
+from ewsg.sampler import check_parts
 
 START = jnp.array([0.3, -0.2])
 ESTIMATORS = components.estimators(START)
 INTEGRATORS = components.integrators()
 KERNELS = components.kernels(START)
+FIFTY = ewsg.Target(lambda theta, x: -0.5 * jnp.sum((x - theta) ** 2), None, np.zeros((50, 2), np.float32))
 TAME = {"friction": 10.0, "regularization": 0.1, "temperature": 0.5, "max_depth": 2}  # where a part has such a setting
 
 
@@ -37,7 +39,7 @@ def moving(name):
 
 def accepts(estimator, integrator):
     try:
-        estimator.check(50, INTEGRATORS[integrator].has_momentum)
+        check_parts(FIFTY, estimator, moving(integrator))
     except InputError:
         return False
     return True

@@ -29,6 +29,8 @@ METHODS = {
     "psgld": ewsg.recipes.psgld(4, 1e-3),
     "sgnht": ewsg.recipes.sgnht(4, 0.01, 5.0),
     "paired sequential": (ewsg.Paired(2, "sequential"), ewsg.UBU(0.01, 5.0)),
+    "sgbd": (ewsg.Uniform(4), ewsg.Barker(1e-3, temperature=0.7)),
+    "c-sgbd": (ewsg.CorrectedBarker(4, 1e-3), None),
     "random walk": (ewsg.RandomWalk(0.1), None),
 }
 QUICK = {  # in `make test`: every family once

@@ -54,7 +54,8 @@ def test_registered_lists_the_concrete_components_of_a_role():
     assert [cls.__name__ for cls in registered(AbstractIntegrator)] == sorted(exported)
     collectors = ["Draws", "InCoordinates", "Moments", "Predictive"]
     assert [cls.__name__ for cls in registered(AbstractCollector)] == collectors
-    assert {"NUTS", "FlyMC", "RandomWalk"} == {cls.__name__ for cls in registered(AbstractKernel)}
+    kernels = {name for name in dir(ewsg.kernels.public) if name[0].isupper()}
+    assert {"NUTS", "FlyMC", "RandomWalk"} <= kernels == {cls.__name__ for cls in registered(AbstractKernel)}
     estimators = registered(AbstractEstimator)
     assert ewsg.Uniform in estimators
     assert Uniform not in registered(Component)

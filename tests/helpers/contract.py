@@ -15,6 +15,7 @@ import numpy as np
 import ewsg
 from ewsg.errors import InputError
 from ewsg.interface import Kick
+from ewsg.sampler import check_parts
 from ewsg.target.likelihood import AbstractLikelihood
 
 N, H, COLD = 12, 0.05, 0.3
@@ -172,8 +173,8 @@ def samplers(estimator: str, integrators: Iterable[str], step_size: Any, dtype=j
     prepared, _ = part.prepare(target)
     for integrator in integrators:
         with contextlib.suppress(InputError):
-            part.check(N, INTEGRATORS[integrator].has_momentum)
             move = dataclasses.replace(INTEGRATORS[integrator], step_size=step_size)
+            check_parts(target, part, move)
             found[integrator] = ewsg.sampler.Sampler(target, prepared, move.in_sum_units(N))
     return found
 

@@ -16,12 +16,14 @@ from ...estimators import (
     Reshuffled,
     Uniform,
 )
-from ...integrators import ABOBA, BAOAB, UBU, Overdamped, Thermostat, Underdamped
+from ...integrators import ABOBA, BAOAB, UBU, Barker, Lattice, Overdamped, Thermostat, Underdamped
+from ...kernels import CorrectedBarker
 from ...problems import Problem
 from ...recipes import Method
+from ...sampler import AbstractKernel
 
 _LARGE = 50
-Builder = Callable[[Problem, Any, float], Method]
+Builder = Callable[[Problem, Any, float], Method | AbstractKernel]
 
 
 def _euler(estimator: Callable[[int], Any]) -> Builder:
@@ -30,6 +32,10 @@ def _euler(estimator: Callable[[int], Any]) -> Builder:
 
 def _baoab(estimator: Callable[[int], Any]) -> Builder:
     return lambda problem, start, h: Method(estimator(problem.data_per_step), BAOAB(h, problem.friction))
+
+
+def _overdamped(move: Callable[[float], Any]) -> Builder:
+    return lambda problem, start, h: Method(Uniform(problem.data_per_step), move(h / problem.friction))
 
 
 def _anchored(inner: Callable[[int], Any]) -> Builder:
@@ -61,7 +67,10 @@ def _covariance(problem: Problem, mode: str) -> CovarianceFriction:
 
 
 METHODS: dict[str, Builder] = {
-    "SGLD": lambda problem, start, h: Method(Uniform(problem.data_per_step), Overdamped(h / problem.friction)),
+    "SGLD": _overdamped(Overdamped),
+    "SGBD": _overdamped(Barker),
+    "c-SGBD": lambda problem, start, h: CorrectedBarker(problem.data_per_step, h / problem.friction),
+    "SGLRW": _overdamped(Lattice),
     "SGHMC": _euler(Uniform),
     "SGHMC, BAOAB": _baoab(Uniform),
     "reshuffled, BAOAB": _baoab(Reshuffled),
@@ -93,8 +102,8 @@ METHODS: dict[str, Builder] = {
 }
 """By name. EWSG and the paired rules take half the data twice, or in pairs: equal data per step.
 
-SGLD moves by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes n data per step, hence
-fewer steps. SVRG pays for its passes over the data out of the same budget.
+SGLD, SGBD, c-SGBD and SGLRW move by h/γ, as underdamped Langevin does in its overdamped limit. The full gradient takes
+n data per step, hence fewer steps. SVRG pays for its passes over the data out of the same budget.
 """
 
 PLAN = "plan"

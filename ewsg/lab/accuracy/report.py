@@ -24,7 +24,7 @@ SHOWN = (
     "control variate + paired",
     PLAN,
 )
-"""Methods in the figure, besides your own; the table has all of them."""
+"""Methods in the figure, besides your own; if none of them ran, those that did. The table has all."""
 
 
 class Cell(NamedTuple):
@@ -177,7 +177,9 @@ def draw(results: dict[str, Any], path: Path) -> None:
     """Error against cost, one panel per problem and one line per method, each at its best step."""
     ran = dict.fromkeys(row["method"] for row in results["rows"])
     own = [method for method in ran if not is_known(method)]
-    looks = {method: style(method, own.index(method) if method in own else 0) for method in (*SHOWN, *own)}
+    some = (*SHOWN, *own)
+    some = some if any(method in ran for method in some) else tuple(ran)
+    looks = {method: style(method, own.index(method) if method in own else 0) for method in some}
     names = list(results["problems"])
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
