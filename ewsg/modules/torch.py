@@ -15,6 +15,7 @@ from jaxtyping import Array
 
 from .._core.optional import require
 from .._core.types import Position
+from ..errors import InputError
 from .refusals import draws_numbers, has_dropout, has_statistics
 
 
@@ -47,7 +48,7 @@ def restoring(module: Any) -> Callable[[dict[str, Any]], Any]:
 def function(module: Any) -> Callable[[Position, Any], Any]:
     """(params, input) -> output: the batch axis that layers expect is added, and removed again."""
     _, constants, translated = _split(copy.deepcopy(module))
-    environment = require("torchax", extra="torch").default_env()
+    environment = _torchax().default_env()
 
     def call(params: Position, x: Any) -> Any:
         batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], x)
@@ -73,7 +74,7 @@ def check(module: Any) -> None:
 
 def _split(module: Any) -> tuple[dict[str, Array], dict[str, Array], Callable]:
     """Parameters, everything else that the module holds, and the function of both together and of its inputs."""
-    states, translated = require("torchax", extra="torch").extract_jax(module)
+    states, translated = _torchax().extract_jax(module)
     sampled = {
         name
         for name, value in module.named_parameters(remove_duplicate=False)
@@ -81,6 +82,17 @@ def _split(module: Any) -> tuple[dict[str, Array], dict[str, Array], Callable]:
     }
     params = {name: value for name, value in states.items() if name in sampled}
     return params, {name: value for name, value in states.items() if name not in sampled}, translated
+
+
+def _torchax() -> Any:
+    """The package; InputError if its version does not work with that of PyTorch."""
+    try:
+        return require("torchax", extra="torch")
+    except AttributeError as error:  # 0.0.13 names operators that PyTorch 2.13 does not have
+        version = sys.modules["torch"].__version__
+        raise InputError(
+            f"torchax cannot be imported with PyTorch {version} ({error}): pip install -U 'torchax>=0.0.14.dev0'"
+        ) from error
 
 
 @contextlib.contextmanager
