@@ -15,7 +15,7 @@ from .classes import Prediction
 from .draws import Drawn, checked, first
 from .inputs import owned
 from .kinds import Kind, Noise, Reading, reading
-from .regression import Regression, check_noise
+from .regression import Regression, check_counts, check_noise
 from .source import Source
 
 ROWS_PER_BLOCK = 1_000
@@ -87,7 +87,7 @@ def predict(
     | one number | "counts" | the log of the mean of y, which is Poisson: a `Regression` |
 
     Args:
-        function: (params, input) -> output for ONE input; or the Equinox or Flax NNX module that was sampled.
+        function: (params, input) -> output for ONE input; or the module that was sampled.
         draws: pytree like the parameters with leading axes (chain, draw); or a run, whose good chains are used.
         inputs: pytree of arrays (or DataFrames), one row per input.
         kind: see above; required if the output is one number, which may be a logit, a mean or a log mean, or two, which
@@ -111,11 +111,13 @@ def predict(
     draws, num_chains, num_draws = checked(draws)
     inputs = owned(inputs)
     read = reading(function, kind, noise, draws).of(*(first(tree, axes) for tree, axes in ((draws, 2), (inputs, 1))))
-    means, variances = [], []
+    means, variances, counts = [], [], read.kind == "counts"
     for chain in range(num_chains):
         mean, square = np.zeros(()), np.zeros(())
         for k in range(num_draws):
             found = outputs(read, jax.tree.map(lambda leaf, at=(chain, k): leaf[at], draws), inputs, block)
+            if counts:
+                check_counts(found)
             change = found - mean
             mean = mean + change / (k + 1)
             square = square + change * (found - mean)
@@ -124,8 +126,8 @@ def predict(
     by_chain, variance = np.stack(means), np.stack(variances)
     if not read.is_numeric:
         return Prediction.of_chains(by_chain, variance, num_draws)
-    check_noise(by_chain[..., 1], num_draws, read.kind == "counts")
-    source = Source(functools.partial(outputs, read), draws, inputs, block, seed, read.kind == "counts")
+    check_noise(by_chain[..., 1])
+    source = Source(functools.partial(outputs, read), draws, inputs, block, seed, counts)
     return Regression.of_chains(by_chain, variance, num_draws, source)
 
 

@@ -120,6 +120,6 @@ def collected(run: Drawn) -> Prediction | Regression:
     if names == _CLASS_NAMES:
         return Prediction.of_chains(mean, variance, number)
     noise = np.asarray(kept["noise_variance"], np.float64)[run.ok]
-    check_noise(noise, number)
+    check_noise(noise)
     both = np.stack([mean, noise], axis=-1), np.stack([variance, np.zeros_like(variance)], axis=-1)
     return Regression.of_chains(*both, number)

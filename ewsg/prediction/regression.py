@@ -112,10 +112,14 @@ class Regression(NamedTuple):
         return self.source
 
 
-def check_noise(variance: np.ndarray, num_draws: int, counts: bool = False) -> None:
-    """Raise InputError unless the mean noise variances of each chain are numbers; of counts, not above 2⁵³."""
-    if counts and not np.all(variance * num_draws < _LARGEST_COUNT):
+def check_counts(rates: np.ndarray) -> None:
+    """Raise InputError unless mean counts are numbers below 2⁵³, as those of which draws can be made."""
+    if not np.all(rates < _LARGEST_COUNT):
         raise InputError("the mean count is infinite for some draws: return the logarithm of the mean count")
+
+
+def check_noise(variance: np.ndarray) -> None:
+    """Raise InputError unless the mean noise variances of each chain are numbers."""
     if not np.all(variance >= 0):
         raise InputError("the noise sd is negative or not a number for some draws: return the sd, not its logarithm")
 

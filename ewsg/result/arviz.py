@@ -38,7 +38,7 @@ def _is_old() -> bool:
 
 def to_arviz(
     run: "Run",
-    coords: Mapping[str, Sequence[Any]] | None = None,
+    coords: Mapping[str, Any] | None = None,
     dims: Mapping[str, Sequence[str]] | None = None,
     target: Target | None = None,
     log_likelihood: bool = False,
@@ -47,26 +47,24 @@ def to_arviz(
     """The groups `posterior` and `sample_stats`; with a target its data too, and on request their log-likelihoods."""
     posterior = named("theta", run.good_draws())
     _check_dims(posterior, dims or {}, coords or {})
+    coords, axes = dict(coords or {}), {name: list(names) for name, names in (dims or {}).items()}
     groups = {"posterior": posterior, "sample_stats": {name: values[run.ok] for name, values in run.stats.items()}}
-    coords, dims = dict(coords or {}), {name: list(names) for name, names in (dims or {}).items()}
     if target is None and (log_likelihood or rows is not None):
         raise InputError("to_arviz: the log-likelihoods and rows are those of a target: give target=")
     if target is not None:
         _check_target(run, target)
         numbers = np.arange(target.num_data, dtype=np.int32) if rows is None else checked_rows(target, rows)
-        constant, observed = _data(target, numbers, rows is None)
+        constant, observed = _data(target, None if rows is None else numbers)
+        data = constant | observed
+        _check_names(posterior, data, coords, axes)
         groups |= {"observed_data": observed} | ({"constant_data": constant} if constant else {})
         if log_likelihood:
             _check_temperature(run)
             name = next(iter(observed)) if len(observed) == 1 else "data"
             groups["log_likelihood"] = {name: _log_likelihood(target, run, numbers)}
-        if taken := {DATUM} & (coords.keys() | {name for names in dims.values() for name in names}):
-            raise InputError(f"to_arviz: {taken.pop()!r} is the dimension of the data: call yours something else")
-        _check_names(posterior, constant | observed)
         coords[DATUM] = numbers
-        dims |= {name: _dims(name, array) for name, array in (constant | observed).items()}
-        dims |= {name: [DATUM] for name in groups.get("log_likelihood", {}) if name not in dims}
-    return _assembled(groups, coords, dims, attributes(run))
+        axes |= {"data": [DATUM]} | {name: _dims(name, array) for name, array in data.items()}
+    return _assembled(groups, coords, axes, attributes(run))
 
 
 def _assembled(groups: dict[str, Any], coords: dict[str, Any], dims: dict[str, Any], attrs: dict[str, Any]) -> Any:
@@ -106,14 +104,14 @@ def leaf_name(path: tuple[Any, ...], alone: str = "theta") -> str:
     return ".".join(parts) or alone
 
 
-def _data(target: Target, rows: np.ndarray, whole: bool) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The data at these rows: inputs, and outcomes.
+def _data(target: Target, rows: np.ndarray | None) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The data at these rows (None: all), without a copy if possible: inputs, and outcomes.
 
     Of a pair, the first part is the inputs ("x") and the second the outcomes ("y"); in a dict, the inputs are
     "features"; any other data are outcomes, one array alone being called "data".
     """
     arrays = target.data.arrays
-    if not whole:
+    if rows is not None:
         arrays = jax.tree.map(lambda leaf: np.asarray(leaf)[rows], arrays)
     if isinstance(arrays, tuple | list) and len(arrays) == 2:
         return named("x", arrays[0]), named("y", arrays[1])
@@ -127,9 +125,7 @@ def _dims(name: str, array: np.ndarray) -> list[str]:
     return [DATUM, *(f"{name}_dim_{axis}" for axis in range(array.ndim - 1))]
 
 
-def _check_dims(
-    posterior: dict[str, np.ndarray], dims: Mapping[str, Sequence[str]], coords: Mapping[str, Sequence[Any]]
-) -> None:
+def _check_dims(posterior: dict[str, np.ndarray], dims: Mapping[str, Sequence[str]], coords: Mapping[str, Any]) -> None:
     """Raise InputError unless `dims` names the axes of parameters, and `coords` has as many entries as the axes.
 
     ArviZ itself ignores a name that is not a parameter.
@@ -157,9 +153,14 @@ def _check_target(run: "Run", target: Target) -> None:
         ) from error
 
 
-def _check_names(posterior: dict[str, np.ndarray], data: dict[str, np.ndarray]) -> None:
+def _check_names(
+    posterior: dict[str, np.ndarray], data: dict[str, np.ndarray], coords: dict[str, Any], dims: dict[str, Any]
+) -> None:
+    """Raise InputError if parameters and data share a name, or their axes do: ArviZ has one list of names for all."""
     if both := posterior.keys() & data.keys():
         raise InputError(f"to_arviz: {both.pop()!r} is the name of a parameter and of data: rename one")
+    if DATUM in coords or any(DATUM in axes for axes in dims.values()):
+        raise InputError(f"to_arviz: {DATUM!r} is the dimension of the data: call yours something else")
 
 
 def _check_temperature(run: "Run") -> None:

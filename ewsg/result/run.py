@@ -133,7 +133,7 @@ class Run:
 
     def to_arviz(
         self,
-        coords: Mapping[str, Sequence[Any]] | None = None,
+        coords: Mapping[str, Any] | None = None,
         dims: Mapping[str, Sequence[str]] | None = None,
         *,
         target: Target | None = None,
