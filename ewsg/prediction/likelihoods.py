@@ -33,8 +33,9 @@ def log_likelihood(
         >>> import jax.scipy.stats as stats, numpy as np, ewsg
         >>> target = ewsg.Target(lambda mu, x: stats.norm.logpdf(x, mu), None, np.float32([0.0, 1.0, 3.0]))
         >>> mu = np.zeros((2, 5), np.float32)  # five draws of two chains
-        >>> ewsg.prediction.log_likelihood(target, mu, rows=[2]).mean(axis=(0, 1)).round(3).tolist()
-        [-5.419]
+        >>> values = ewsg.prediction.log_likelihood(target, mu, rows=[0, 2])
+        >>> values.shape, round(float(values[0, 0, 1]), 3)
+        ((2, 5, 2), -5.419)
     """
     number = target.num_data if rows is None else len(checked_rows(target, rows))
     num_chains, num_draws = checked(draws)[1:]
