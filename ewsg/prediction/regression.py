@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy.special import logsumexp
 
 from ..errors import InputError
 from .classes import agreement
@@ -77,6 +76,8 @@ class Regression(NamedTuple):
 
     def log_density(self, targets: Any) -> np.ndarray:
         """log p(y) of each row, shape (n,), p being the mean over draws of N(mean, noise variance) or Poisson(mean)."""
+        from scipy.special import logsumexp  # imported late, as in `Source`
+
         targets = self.checked(targets)
         if not self.has_noise:
             raise InputError("y has no density without a noise scale: predict with noise=, or return (mean, log sd)")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from .._core.types import Batch, Position
 
@@ -59,6 +58,8 @@ class Source(NamedTuple):
 
     def log_densities(self, targets: np.ndarray) -> Iterator[np.ndarray]:
         """Blocks of rows: log p(y | draw) of the given y, of shape (chains, draws, rows)."""
+        from scipy.special import gammaln, xlogy  # half a second, for which `ewsg.sample` need not wait
+
         for place, mean, sd in self.blocks():
             y = targets[place]
             if self.counts:

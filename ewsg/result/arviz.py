@@ -76,6 +76,8 @@ def _assembled(groups: dict[str, Any], coords: dict[str, Any], dims: dict[str, A
             only = {name: [DATUM] for name in likelihood}
             data.extend(_arviz().from_dict(log_likelihood=likelihood, coords=coords, dims=only))
         return data
+    for name in (name for group in groups.values() for name in group if "/" in name):
+        raise InputError(f"to_arviz: ArviZ {_arviz().__version__} takes no names with a slash: rename {name!r}")
     return _arviz().from_dict(groups, coords=coords, dims=dims, attrs={"/": attrs, "posterior": attrs})
 
 

@@ -172,6 +172,15 @@ def test_other_data_are_outcomes(gaussian, centres):
     np.testing.assert_allclose(found.log_likelihood["data"], exact, rtol=1e-4, atol=1e-5)
 
 
+def test_a_slash_in_a_name_is_refused_where_arviz_takes_none(run):
+    slashed = dataclasses.replace(run, draws={"a/b": run.draws["intercept"]})
+    if NEW:
+        with pytest.raises(InputError, match="takes no names with a slash: rename 'a/b'"):
+            slashed.to_arviz()
+    else:
+        assert "a/b" in slashed.to_arviz().posterior
+
+
 REFUSED = {
     "parameter": ({"dims": {"bet": ["feature"]}}, "unknown parameter in dims.*did you mean 'beta'"),
     "axes": ({"dims": {"beta": ["feature", "more"]}}, r"dims of beta must be a list of 1 names, .* shape \(2,\)"),
