@@ -93,6 +93,7 @@ def ranks(found: Regression, truth: Any) -> np.ndarray:
     It is the rank of y among S draws of Y, ties (of counts) broken at random, plus a uniform number, over S + 1.
     """
     targets = found.checked(truth)
+    found.check_has_noise("y has no intervals")
     source = found.again("calibration")
     parts = []
     for place, values in source.simulated():

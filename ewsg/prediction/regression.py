@@ -79,8 +79,7 @@ class Regression(NamedTuple):
         from scipy.special import logsumexp  # imported late, as in `Source`
 
         targets = self.checked(targets)
-        if not self.has_noise:
-            raise InputError("y has no density without a noise scale: predict with noise=, or return (mean, log sd)")
+        self.check_has_noise("y has no density")
         count = len(self.by_chain) * self.num_draws
         terms = self.again("log_density").log_densities(targets)
         return np.concatenate([logsumexp(part, axis=(0, 1)) for part in terms]) - math.log(count)
@@ -88,9 +87,11 @@ class Regression(NamedTuple):
     def crps(self, targets: Any) -> np.ndarray:
         """E|Y − y| − ½ E|Y − Y′| of each row, shape (n,): how far the distribution of Y is from the value y.
 
-        Y and Y′ are independent predictions; the mean over all pairs of S draws of y, each with another, is unbiased.
+        Y and Y′ are independent predictions. They are estimated by all pairs of different draws, without bias if these are
+        independent.
         """
         targets = self.checked(targets)
+        self.check_has_noise("y has no CRPS")
         return np.concatenate([_crps(part, targets[at]) for at, part in self.again("crps").simulated()])
 
     def checked(self, targets: Any) -> np.ndarray:
@@ -105,6 +106,11 @@ class Regression(NamedTuple):
         if self.source is not None and self.source.counts and not np.all((found >= 0) & (found == np.floor(found))):
             raise InputError("targets of counts must be whole numbers of at least 0: predict others as a regression")
         return found.astype(np.float64)
+
+    def check_has_noise(self, problem: str) -> None:
+        """Raise InputError, which begins with the problem, if this is the distribution of the mean of y alone."""
+        if not self.has_noise:
+            raise InputError(f"{problem} without a noise scale: predict with noise=, or return (mean, log sd)")
 
     def again(self, what: str) -> Source:
         """The source of another pass over the draws; InputError if there is none."""

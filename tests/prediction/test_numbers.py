@@ -130,6 +130,11 @@ def test_wrong_input_is_refused():
         predict(lambda theta, x: 1e3 + x @ theta, KNOWN, ROWS, "counts")
     with pytest.raises(InputError, match='not of kind="counts"'):
         predict(linear, KNOWN, ROWS, "counts", noise=1.0)
+    mean_alone = predict(linear, KNOWN, ROWS, "regression")
+    with pytest.raises(InputError, match="y has no CRPS without a noise scale"):
+        mean_alone.crps(Y)
+    with pytest.raises(InputError, match="y has no intervals without a noise scale"):
+        calibration(mean_alone, Y)
     with pytest.raises(InputError, match="a regression has none"):
         calibration(counts, COUNTS, label=1)
     with pytest.raises(InputError, match="label must be a class from 0 to 1, not 2"):
