@@ -87,7 +87,7 @@ class Regression(NamedTuple):
     def crps(self, targets: Any) -> np.ndarray:
         """E|Y − y| − ½ E|Y − Y′| of each row, shape (n,): how far the distribution of Y is from the value y.
 
-        Y and Y′ are independent predictions. They are estimated by all pairs of different draws, without bias if these are
+        Y and Y′ are independent predictions; all pairs of different draws estimate them, without bias if the draws are
         independent.
         """
         targets = self.checked(targets)
