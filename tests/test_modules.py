@@ -201,7 +201,7 @@ REFUSED = {
     "nnx dropout": (lambda: nnx_sequence(nnx.Dropout(0.3, rngs=nnx.Rngs(0))), r"dropout.*module.eval\(\)"),
     "nnx stream": (WithRngs, "draws random numbers"),
     "no parameters": (lambda: eqx.nn.Lambda(jax.nn.relu), "Lambda has no parameters"),
-    "a function": (lambda: jax.nn.relu, "takes an Equinox or a Flax NNX module"),
+    "a function": (lambda: jax.nn.relu, "takes a module of Equinox, Flax NNX or PyTorch"),
     "not callable": (lambda: ewsg.Target(lambda p, x: p * x, None, np.ones(3, np.float32)), "cannot be called"),
     "wrong input": (lambda: eqx.nn.Linear(35, 3, key=jax.random.key(0)), r"module\(input\) of one datum failed"),
 }

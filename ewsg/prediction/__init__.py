@@ -5,18 +5,24 @@ goes over kept draws; `Predictive` averages while sampling, for networks too lar
 """
 
 from .averages import predict, probabilities
+from .calibration import Calibration, calibration
 from .classes import Prediction, Score, rhat
 from .collector import Predictive, collected
+from .likelihoods import log_likelihood, log_likelihood_blocks
 from .regression import Regression, RegressionScore
 from .scores import score
 
 __all__ = [
+    "Calibration",
     "Prediction",
     "Predictive",
     "Regression",
     "RegressionScore",
     "Score",
+    "calibration",
     "collected",
+    "log_likelihood",
+    "log_likelihood_blocks",
     "predict",
     "probabilities",
     "rhat",

@@ -11,11 +11,12 @@ from jaxtyping import Array, Float
 from .._core.component import check_count
 from .._core.types import Batch, Position
 from ..errors import InputError
-from ..result.run import Run
 from .classes import Prediction
+from .draws import Drawn, checked, first
 from .inputs import owned
 from .kinds import Kind, Noise, Reading, reading
-from .regression import Regression, Source
+from .regression import Regression, check_counts, check_noise
+from .source import Source
 
 ROWS_PER_BLOCK = 1_000
 
@@ -26,7 +27,7 @@ Function: TypeAlias = Callable[[Position, Any], Any] | Any
 @overload
 def predict(
     function: Function,
-    draws: Position | Run,
+    draws: Position | Drawn,
     inputs: Batch,
     kind: Literal["binary", "classes"],
     *,
@@ -39,9 +40,9 @@ def predict(
 @overload
 def predict(
     function: Function,
-    draws: Position | Run,
+    draws: Position | Drawn,
     inputs: Batch,
-    kind: Literal["regression"],
+    kind: Literal["regression", "counts"],
     *,
     noise: Noise = ...,
     block: int = ...,
@@ -52,7 +53,7 @@ def predict(
 @overload
 def predict(
     function: Function,
-    draws: Position | Run,
+    draws: Position | Drawn,
     inputs: Batch,
     kind: None = None,
     *,
@@ -64,7 +65,7 @@ def predict(
 
 def predict(
     function: Function,
-    draws: Position | Run,
+    draws: Position | Drawn,
     inputs: Batch,
     kind: Kind | None = None,
     *,
@@ -83,13 +84,14 @@ def predict(
     | one number | "regression" | the mean of y, with `noise` as its sd: a `Regression` |
     | pair (mean, log sd), or {"mean": ..., "log_sd": ...} | "regression" (default) | likewise, with its own sd |
     | vector of 2 | "regression" | (mean, log sd), likewise |
+    | one number | "counts" | the log of the mean of y, which is Poisson: a `Regression` |
 
     Args:
-        function: (params, input) -> output for ONE input; or the Equinox or Flax NNX module that was sampled.
+        function: (params, input) -> output for ONE input; or the module that was sampled.
         draws: pytree like the parameters with leading axes (chain, draw); or a run, whose good chains are used.
         inputs: pytree of arrays (or DataFrames), one row per input.
-        kind: see above; required if the output is one number, which may be a logit or a mean, or two, which may be two
-        logits or a mean and a log sd.
+        kind: see above; required if the output is one number, which may be a logit, a mean or a log mean, or two, which
+            may be two logits or a mean and a log sd.
         noise: of a regression whose function returns the mean alone: the sd of y, or a function of the parameters that
             returns it. Without it the prediction is of the mean, not of y.
         block: rows at a time.
@@ -106,25 +108,26 @@ def predict(
     """
     check_count("predict", "block", block, 1)
     check_count("predict", "seed", seed, 0)
-    draws, num_chains, num_draws = _checked(draws)
+    draws, num_chains, num_draws = checked(draws)
     inputs = owned(inputs)
-    read = reading(function, kind, noise, draws).of(*(_first(tree, axes) for tree, axes in ((draws, 2), (inputs, 1))))
-    means, variances = [], []
+    read = reading(function, kind, noise, draws).of(*(first(tree, axes) for tree, axes in ((draws, 2), (inputs, 1))))
+    means, variances, counts = [], [], read.kind == "counts"
     for chain in range(num_chains):
         mean, square = np.zeros(()), np.zeros(())
         for k in range(num_draws):
             found = outputs(read, jax.tree.map(lambda leaf, at=(chain, k): leaf[at], draws), inputs, block)
+            if counts:
+                check_counts(found)
             change = found - mean
             mean = mean + change / (k + 1)
             square = square + change * (found - mean)
         means.append(mean)
         variances.append(square / (num_draws - 1) if num_draws > 1 else np.full_like(square, np.nan))
     by_chain, variance = np.stack(means), np.stack(variances)
-    if read.kind != "regression":
+    if not read.is_numeric:
         return Prediction.of_chains(by_chain, variance, num_draws)
-    if not np.all(by_chain[..., 1] >= 0):
-        raise InputError("the noise sd is negative or not a number for some draws: return the sd, not its logarithm")
-    source = Source(functools.partial(outputs, read), draws, inputs, block, seed)
+    check_noise(by_chain[..., 1])
+    source = Source(functools.partial(outputs, read), draws, inputs, block, seed, counts)
     return Regression.of_chains(by_chain, variance, num_draws, source)
 
 
@@ -133,8 +136,8 @@ def probabilities(
 ) -> np.ndarray:
     """The quantity that `predict` averages, for one draw: class probabilities of shape (n, classes)."""
     inputs = owned(inputs)
-    read = reading(function, kind, None, params).of(params, _first(inputs, 1))
-    if read.kind == "regression":
+    read = reading(function, kind, None, params).of(params, first(inputs, 1))
+    if read.is_numeric:
         raise InputError("a regression has no class probabilities: use predict")
     return outputs(read, params, inputs, block)
 
@@ -150,21 +153,3 @@ def outputs(read: Reading, params: Position, inputs: Batch, block: int = ROWS_PE
 @functools.partial(jax.jit, static_argnums=0)
 def _outputs(read: Reading, params: Position, inputs: Batch) -> Float[Array, "b k"]:
     return jax.vmap(read, in_axes=(None, 0))(params, inputs)
-
-
-def _first(tree: Any, axes: int) -> Any:
-    """The first entry along the leading axes of every array."""
-    return jax.tree.map(lambda leaf: leaf[(0,) * axes], tree)
-
-
-def _checked(draws: Position | Run) -> tuple[Position, int, int]:
-    """The draws of the good chains, their number, and the number of draws of each."""
-    draws = draws.good_draws() if isinstance(draws, Run) else draws
-    leaves = jax.tree.leaves(draws)
-    if not all(getattr(leaf, "ndim", 0) >= 2 for leaf in leaves) or len({leaf.shape[:2] for leaf in leaves}) > 1:
-        raise InputError("draws must be arrays with leading axes (chain, draw): for one draw use array[None, None]")
-    if not leaves or 0 in leaves[0].shape[:2]:
-        raise InputError('there are no draws to predict from: keep some (collect=None), from chains with status "ok"')
-    if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
-        raise InputError("some draws are NaN or infinite, as those of failed chains are: give the run, or good_draws()")
-    return draws, *leaves[0].shape[:2]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import InputError
 
-_BINS = 15
+NUM_BINS = 15
 _TINY = float(np.finfo(np.float32).tiny)
 
 
@@ -56,7 +56,7 @@ class Score(NamedTuple):
 
 def score_classes(prediction: Prediction, labels: Any) -> Score:
     """Error, log likelihood, calibration, Brier score and agreement of chains, against the true classes."""
-    found, labels = prediction.probabilities, _checked(prediction, labels)
+    found, labels = prediction.probabilities, checked_labels(prediction, labels)
     rows = np.arange(len(labels))
     right = found.argmax(1) == labels
     truth = np.zeros_like(found)
@@ -70,7 +70,7 @@ def score_classes(prediction: Prediction, labels: Any) -> Score:
     )
 
 
-def _checked(prediction: Prediction, labels: Any) -> np.ndarray:
+def checked_labels(prediction: Prediction, labels: Any) -> np.ndarray:
     """The class of each row; True and False are classes 1 and 0."""
     rows, classes = prediction.probabilities.shape
     labels = np.asarray(labels)
@@ -87,10 +87,13 @@ def _checked(prediction: Prediction, labels: Any) -> np.ndarray:
     return labels
 
 
+def bins(probabilities: np.ndarray) -> np.ndarray:
+    """The bin of each probability; bins are open below and closed above: (0, 1/15], (1/15, 2/15], ..."""
+    return np.clip(np.ceil(probabilities * NUM_BINS).astype(int) - 1, 0, NUM_BINS - 1)
+
+
 def _calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Bins are open below and closed above: (0, 1/15], (1/15, 2/15], ..."""
-    place = np.clip(np.ceil(confidence * _BINS).astype(int) - 1, 0, _BINS - 1)
-    gap = np.bincount(place, right - confidence, _BINS)
+    gap = np.bincount(bins(confidence), right - confidence, NUM_BINS)
     return float(np.abs(gap).sum() / len(confidence))
 
 

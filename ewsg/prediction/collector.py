@@ -16,12 +16,12 @@ from .._core.settings import plain
 from .._core.types import Batch, Position
 from ..collect import AbstractCollector
 from ..errors import InputError
-from ..result.run import Run
 from .averages import ROWS_PER_BLOCK
 from .classes import Prediction
+from .draws import Drawn
 from .inputs import on_device, owned
 from .kinds import Kind, Noise, Reading, reading
-from .regression import Regression
+from .regression import Regression, check_noise
 
 _CLASS_NAMES = {"mean", "variance", "draws"}
 _NUMBER_NAMES = _CLASS_NAMES | {"noise_variance"}
@@ -37,7 +37,7 @@ class Predictive(AbstractCollector):
         function: (params, input) -> output for one input; or the module that is sampled.
         inputs: pytree of arrays (or DataFrames), one row per input; NumPy arrays are copied.
         block: rows at a time.
-        kind: "classes", "binary" or "regression", as in `predict`.
+        kind: "classes", "binary", "regression" or "counts", as in `predict`.
         noise: of a regression, as in `predict`.
     """
 
@@ -64,7 +64,7 @@ class Predictive(AbstractCollector):
     def init(self, position: Position) -> "_Summary":
         read = self._read(position)
         shape = jax.eval_shape(functools.partial(self._outputs, read), position)
-        kind = _Numbers if read.kind == "regression" else _Classes
+        kind = _Numbers if read.is_numeric else _Classes
         return kind(jnp.zeros(shape.shape, shape.dtype), jnp.zeros(shape.shape, shape.dtype))
 
     def update(self, summary: "_Summary", position: Position, count: Int[Array, ""]) -> "_Summary":
@@ -107,7 +107,7 @@ class _Numbers(NamedTuple):
 _Summary = _Classes | _Numbers
 
 
-def collected(run: Run) -> Prediction | Regression:
+def collected(run: Drawn) -> Prediction | Regression:
     """The prediction of a run that was sampled with `collect=Predictive(...)`, over its good chains."""
     kept = run.collected
     names = kept.keys() if isinstance(kept, dict) else set()
@@ -120,7 +120,6 @@ def collected(run: Run) -> Prediction | Regression:
     if names == _CLASS_NAMES:
         return Prediction.of_chains(mean, variance, number)
     noise = np.asarray(kept["noise_variance"], np.float64)[run.ok]
-    if not np.all(noise >= 0):
-        raise InputError("the noise sd is negative or not a number for some draws: return the sd, not its logarithm")
+    check_noise(noise)
     both = np.stack([mean, noise], axis=-1), np.stack([variance, np.zeros_like(variance)], axis=-1)
     return Regression.of_chains(*both, number)

@@ -1,4 +1,4 @@
-"""The meaning of a function's output for one input: logits of classes, one logit, a mean, or a mean and a log sd."""
+"""The meaning of a function's output for one input: logits, a mean, a mean and a log sd, or the log of a mean count."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,17 +14,18 @@ from .._core.component import check_positive
 from .._core.types import Position
 from ..errors import InputError, first_line, unknown
 
-Kind = Literal["binary", "classes", "regression"]
+Kind = Literal["binary", "classes", "regression", "counts"]
 Noise = float | Callable[[Position], Any] | None
 
 _NEEDS = {
     "binary": "one number, the logit of class 1",
     "classes": "a vector of logits, one per class, of at least two classes",
     "regression": "one number, the mean, or a pair (mean, log sd)",
+    "counts": "one number, the log of the mean count",
 }
 _CHOICES = (
-    'one number (kind="binary" or kind="regression"), a vector of logits (kind="classes") or a pair (mean, log sd) '
-    '(kind="regression")'
+    'one number (kind="binary", kind="regression" or kind="counts"), a vector of logits (kind="classes") or a pair '
+    '(mean, log sd) (kind="regression")'
 )
 
 
@@ -33,7 +34,7 @@ class Reading:
     """A function of (params, input) whose output is a vector of known meaning.
 
     Classes: the probability of each. Regression: the mean of y, and the variance of its noise (0 without a noise scale,
-    NaN where the given sd is negative).
+    NaN where the given sd is negative). Counts: the mean of y twice, as it is the variance of a Poisson variable too.
 
     Attributes:
         function: of (params, input).
@@ -45,8 +46,16 @@ class Reading:
     kind: str | None = None
     noise: Noise = None
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether y is a number, not a class."""
+        return self.kind in ("regression", "counts")
+
     def __call__(self, params: Position, x: Any) -> Float[Array, " k"]:
         output = self.function(params, x)
+        if self.kind == "counts":
+            rate = jnp.exp(output.reshape(()))
+            return jnp.stack([rate, rate])
         if self.kind == "regression":
             return self._mean_and_variance(params, output)
         if self.kind == "binary":
@@ -153,7 +162,7 @@ def _kind(output: Any, kind: str | None) -> str:
     if "binary" in possible:
         raise InputError(
             f"function returns one number ({shape}) for one input, which may be a logit or a mean: give "
-            'kind="binary" or kind="regression"'
+            'kind="binary" or kind="regression", or kind="counts" if it is the log of a mean count'
         )
     return possible[0]
 
@@ -165,7 +174,7 @@ def _possible(output: Any) -> tuple[str, ...]:
         return ()
     if isinstance(output, jax.ShapeDtypeStruct):
         if output.shape in ((), (1,)):
-            return ("binary", "regression")
+            return ("binary", "regression", "counts")
         if len(output.shape) != 1 or output.shape[0] < 2:
             return ()
         return ("classes", "regression") if output.shape == (2,) else ("classes",)

@@ -1,59 +1,17 @@
-"""Prediction of a number: its mean, its sd, intervals, and draws of it."""
+"""Prediction of a number, real or a count: its mean, its sd, intervals, draws of it, and how good they are."""
 
 import math
-from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy.special import logsumexp
 
-from .._core.types import Batch, Position
 from ..errors import InputError
 from .classes import agreement
+from .source import Source
 
 LEVEL = 0.9
-_ENTRIES_PER_BLOCK = 2**22
-_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-
-
-class Source(NamedTuple):
-    """The ingredients of a prediction, kept because intervals and densities need another pass over all draws."""
-
-    outputs: Callable[[Position, Batch], np.ndarray]
-    draws: Position
-    inputs: Batch
-    block: int
-    seed: int
-
-    def blocks(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Blocks of rows: their slice, and mean and noise sd of y, both of shape (chains, draws, rows)."""
-        num_chains, num_draws = jax.tree.leaves(self.draws)[0].shape[:2]
-        num_rows = jax.tree.leaves(self.inputs)[0].shape[0]
-        size = max(1, min(self.block, _ENTRIES_PER_BLOCK // (num_chains * num_draws)))
-        for start in range(0, num_rows, size):
-            place = slice(start, min(start + size, num_rows))
-            rows = jax.tree.map(lambda leaf, place=place: leaf[place], self.inputs)
-            found = np.stack(
-                [
-                    self.outputs(jax.tree.map(lambda leaf, at=(chain, k): leaf[at], self.draws), rows)
-                    for chain in range(num_chains)
-                    for k in range(num_draws)
-                ]
-            ).reshape(num_chains, num_draws, -1, 2)
-            yield place, found[..., 0], np.sqrt(found[..., 1])
-
-    def simulated(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of rows: their slice, and one value of y per draw; random numbers depend on the seed and the row."""
-        for place, mean, sd in self.blocks():
-            if not np.any(sd):
-                yield place, mean
-                continue
-            shape = mean.shape[:2]
-            normal = [
-                np.random.default_rng([self.seed, i]).standard_normal(shape) for i in range(place.start, place.stop)
-            ]
-            yield place, mean + sd * np.stack(normal, axis=-1)
+_LARGEST_COUNT = 2.0**53
 
 
 class Regression(NamedTuple):
@@ -109,23 +67,32 @@ class Regression(NamedTuple):
         if not 0 < level < 1:
             raise InputError(f"interval: level must lie between 0 and 1, not {level!r}")
         limits = [(1 - level) / 2, (1 + level) / 2]
-        parts = [np.quantile(values, limits, axis=(0, 1)).T for _, values in self._again("interval").simulated()]
+        parts = [np.quantile(part, limits, axis=(0, 1)).T for _, part in self.again("interval").simulated()]
         return np.concatenate(parts)
 
     def draws(self) -> np.ndarray:
         """One draw of y per posterior draw, of shape (chains, draws, n): all of them in memory."""
-        return np.concatenate([values for _, values in self._again("draws").simulated()], axis=-1)
+        return np.concatenate([values for _, values in self.again("draws").simulated()], axis=-1)
 
     def log_density(self, targets: Any) -> np.ndarray:
-        """log p(y) of each row, p being the mean over draws of N(y; mean, noise variance); shape (n,)."""
+        """log p(y) of each row, shape (n,), p being the mean over draws of N(mean, noise variance) or Poisson(mean)."""
+        from scipy.special import logsumexp  # imported late, as in `Source`
+
         targets = self.checked(targets)
-        if not self.has_noise:
-            raise InputError("y has no density without a noise scale: predict with noise=, or return (mean, log sd)")
-        parts = []
-        for place, mean, sd in self._again("log_density").blocks():
-            terms = -0.5 * ((targets[place] - mean) / sd) ** 2 - np.log(sd) - _HALF_LOG_2PI
-            parts.append(logsumexp(terms, axis=(0, 1)) - math.log(mean.shape[0] * mean.shape[1]))
-        return np.concatenate(parts)
+        self.check_has_noise("y has no density")
+        count = len(self.by_chain) * self.num_draws
+        terms = self.again("log_density").log_densities(targets)
+        return np.concatenate([logsumexp(part, axis=(0, 1)) for part in terms]) - math.log(count)
+
+    def crps(self, targets: Any) -> np.ndarray:
+        """E|Y − y| − ½ E|Y − Y′| of each row, shape (n,): how far the distribution of Y is from the value y.
+
+        Y and Y′ are independent predictions; all pairs of different draws estimate them, without bias if the draws are
+        independent.
+        """
+        targets = self.checked(targets)
+        self.check_has_noise("y has no CRPS")
+        return np.concatenate([_crps(part, targets[at]) for at, part in self.again("crps").simulated()])
 
     def checked(self, targets: Any) -> np.ndarray:
         """The true values of y, one finite number per row, as an array."""
@@ -136,12 +103,42 @@ class Regression(NamedTuple):
             )
         if not np.all(np.isfinite(found)):
             raise InputError("some targets are NaN or infinite: leave these rows out")
+        if self.source is not None and self.source.counts and not np.all((found >= 0) & (found == np.floor(found))):
+            raise InputError("targets of counts must be whole numbers of at least 0: predict others as a regression")
         return found.astype(np.float64)
 
-    def _again(self, what: str) -> Source:
+    def check_has_noise(self, problem: str) -> None:
+        """Raise InputError, which begins with the problem, if this is the distribution of the mean of y alone."""
+        if not self.has_noise:
+            raise InputError(f"{problem} without a noise scale: predict with noise=, or return (mean, log sd)")
+
+    def again(self, what: str) -> Source:
+        """The source of another pass over the draws; InputError if there is none."""
         if self.source is None:
             raise InputError(f"{what} needs draws, and Predictive keeps none: keep draws and use predict")
         return self.source
+
+
+def check_counts(rates: np.ndarray) -> None:
+    """Raise InputError unless mean counts are numbers below 2⁵³, as those of which draws can be made."""
+    if not np.all(rates < _LARGEST_COUNT):
+        raise InputError("the mean count is infinite for some draws: return the logarithm of the mean count")
+
+
+def check_noise(variance: np.ndarray) -> None:
+    """Raise InputError unless the mean noise variances of each chain are numbers."""
+    if not np.all(variance >= 0):
+        raise InputError("the noise sd is negative or not a number for some draws: return the sd, not its logarithm")
+
+
+def _crps(values: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The mean over draws of |Y − y|, less half the mean of |Y − Y′| over pairs of different draws."""
+    values = np.sort(values.reshape(-1, len(targets)), axis=0)
+    number = len(values)
+    if number == 1:
+        return np.full(len(targets), np.nan)
+    ranks = 2 * np.arange(1, number + 1) - number - 1  # Σ_{j<k} (Y_k − Y_j) over the sorted values is Σ_k ranks_k Y_k
+    return np.abs(values - targets).mean(0) - ranks @ values / (number * (number - 1))
 
 
 class RegressionScore(NamedTuple):
@@ -149,26 +146,29 @@ class RegressionScore(NamedTuple):
 
     Attributes:
         rmse: root mean square of y − mean.
-        log_density: the mean over rows of log p(y), p being the average over draws.
+        log_density: the mean over rows of log p(y), p being the average over draws: the log score.
+        crps: the mean over rows of the continuous ranked probability score, in units of y; smaller is better.
         coverage: the share of rows whose y lies in the 90 % interval.
         rhat: agreement of the chains about the mean: √((1 − 1/D) + B/W); NaN for one chain or one draw.
 
-    `log_density` and `coverage` are NaN without a noise scale, and after `Predictive`, which keeps no draws.
+    `log_density`, `crps` and `coverage` are NaN without a noise scale, and after `Predictive`, which keeps no draws.
     """
 
     rmse: float
     log_density: float
+    crps: float
     coverage: float
     rhat: float
 
 
 def score_regression(found: Regression, targets: Any) -> RegressionScore:
-    """Error, log predictive density, coverage and agreement of chains, against the true values."""
+    """Error, log score, CRPS, coverage and agreement of chains, against the true values."""
     targets = found.checked(targets)
-    density = coverage = math.nan
+    density = crps = coverage = math.nan
     if found.has_noise and found.source is not None:
         low, high = found.interval(LEVEL).T
         coverage = float(np.mean((low <= targets) & (targets <= high)))
         density = float(found.log_density(targets).mean())
+        crps = float(found.crps(targets).mean())
     rmse = float(np.sqrt(np.mean((targets - found.mean) ** 2)))
-    return RegressionScore(rmse, density, coverage, agreement(found.by_chain, found.variance, found.num_draws))
+    return RegressionScore(rmse, density, crps, coverage, agreement(found.by_chain, found.variance, found.num_draws))

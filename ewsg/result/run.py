@@ -2,14 +2,22 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from .._core.types import Batch
 from .._engine.driver import Snapshot
 from .._engine.state import HOT_RATIO, Checkpoint
+from ..prediction.averages import ROWS_PER_BLOCK, Function, predict
+from ..prediction.classes import Prediction
+from ..prediction.kinds import Kind, Noise
+from ..prediction.likelihoods import log_likelihood
+from ..prediction.regression import Regression
 from ..sampler import AbstractSampler
+from ..target.target import Target
 from .arviz import to_arviz
 from .cost import RunCost
 from .file.trees import SavedChains, store
@@ -123,9 +131,64 @@ class Run:
         """A table of the parameters, the run's diagnostics, and a warning for everything that looks wrong."""
         return summarize(self)
 
-    def to_arviz(self) -> Any:
-        """The draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1)."""
-        return to_arviz(self)
+    def to_arviz(
+        self,
+        coords: Mapping[str, Any] | None = None,
+        dims: Mapping[str, Sequence[str]] | None = None,
+        *,
+        target: Target | None = None,
+        log_likelihood: bool = False,
+        rows: Any = None,
+    ) -> Any:
+        """Draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1).
+
+        Its attributes have the settings, the cost and the verdict of the run, as JSON.
+
+        Args:
+            coords: axis name -> labels of its entries.
+            dims: parameter name (as in the summary; "theta" if the parameters are one array) -> names of its axes.
+            target: the posterior, whose data become `observed_data` (and, of (inputs, outcomes), `constant_data`).
+            log_likelihood: also the log-likelihood of every datum at every draw, which `az.loo` needs.
+            rows: row numbers of the data to which both are limited, such as a random sample of tall data.
+        """
+        return to_arviz(self, coords, dims, target, log_likelihood, rows)
+
+    def predict(
+        self,
+        function: Function,
+        inputs: Batch,
+        kind: Kind | None = None,
+        *,
+        noise: Noise = None,
+        block: int = ROWS_PER_BLOCK,
+        seed: int = 0,
+    ) -> Prediction | Regression:
+        """Predictions averaged over the draws of the good chains, one draw and one block of rows at a time.
+
+        Args:
+            function: (params, input) -> output for ONE input; or the module that was sampled.
+            inputs: pytree of arrays (or DataFrames), one row per input.
+            kind: the meaning of the output: "classes" (logits), "binary" (the logit of class 1), "regression" (a mean,
+                or a mean and a log sd) or "counts" (the log of a Poisson mean); None where the output leaves no choice.
+            noise: of a regression whose function returns the mean alone: the sd of y, or a function of the parameters.
+            block: rows at a time.
+            seed: of the draws of y.
+
+        Returns:
+            Of classes, a `Prediction`; of numbers, a `Regression`: mean, sd, intervals, draws of y, log density, CRPS.
+            `ewsg.prediction.score` and `ewsg.prediction.calibration` compare both with the truth.
+        """
+        return predict(function, self, inputs, kind, noise=noise, block=block, seed=seed)
+
+    def log_likelihood(self, target: Target, rows: Any = None, *, block: int | None = None) -> np.ndarray:
+        """ℓ(θ, datum_i) at every draw of the good chains: an array of shape (chains, draws, rows).
+
+        Args:
+            target: the posterior, or one of the same model with held-out data.
+            rows: the row numbers i; None is all of the target's data.
+            block: rows at a time; None is as many as fit into 16 MiB with all draws.
+        """
+        return log_likelihood(target, self, rows, block=block)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the run to one file, atomically: a reader sees the old file or the new one, never a part."""

@@ -80,7 +80,7 @@ class Target(eqx.Module):
         module. Batch statistics and dropout raise InputError: with them the log posterior is not a sum over data.
 
         Args:
-            module: an Equinox module, called with one input; or a Flax NNX module, called with a batch of one.
+            module: of Equinox, called with one input; or of Flax NNX or PyTorch, called with a batch of one.
             loss: function of (output, target) of ONE datum that returns minus its log-likelihood, such as
                 `ewsg.modules.cross_entropy`.
             data: inputs and targets, each a pytree with one row per datum.
@@ -226,8 +226,10 @@ class _Held(eqx.Module):
 
 def check_start(init: Any) -> None:
     """Raise InputError for an init that is neither parameters nor a function, before it is mapped or called."""
-    if modules.is_nnx(init):
-        raise InputError("init is a Flax NNX module: start from its parameters, ewsg.modules.parameters(module)")
+    if modules.is_module_with_variables(init):
+        raise InputError(
+            f"init is a module ({type(init).__name__}): start from its parameters, ewsg.modules.parameters(module)"
+        )
     pytree.named_leaves("init", init)
 
 

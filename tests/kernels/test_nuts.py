@@ -38,7 +38,7 @@ def test_the_arrays_of_a_module_are_a_start_and_no_function():
 @pytest.mark.parametrize(
     ("start", "sentence"),
     [
-        (lambda: NnxMlp(nnx.Rngs(0)), r"^init is a Flax NNX module: .*ewsg\.modules\.parameters\(module\)$"),
+        (lambda: NnxMlp(nnx.Rngs(0)), r"^init is a module \(NnxMlp\): .*ewsg\.modules\.parameters\(module\)$"),
         (lambda: equinox_mlp(jax.random.key(0)), r"^init\.activation.* is a function: .*ewsg\.modules\.parameters"),
         (lambda: {"a": jnp.zeros(2), 1: jnp.zeros(2)}, "^init has a dict whose keys JAX cannot sort"),
         (lambda: {"a": "text"}, r"init\['a'\].* must be floating-point"),

@@ -91,12 +91,12 @@ def test_intervals_come_from_draws_of_y_and_not_from_blocks():
 def test_memory_for_draws_is_bounded(monkeypatch):
     """A block of rows × all draws, never all rows × all draws, and the result is the same."""
     whole = predict(linear, THETA, ROWS, kind="regression", noise=0.5)
-    monkeypatch.setattr("ewsg.prediction.regression._ENTRIES_PER_BLOCK", 2 * 80)
+    monkeypatch.setattr("ewsg.prediction.source._ENTRIES_PER_BLOCK", 2 * 80)
     sizes = [mean.shape[2] for _, mean, _ in whole.source.blocks()]
     assert sizes == [2, 2, 2, 2, 1]
     monkeypatch.undo()
     expected = whole.interval()
-    monkeypatch.setattr("ewsg.prediction.regression._ENTRIES_PER_BLOCK", 1)
+    monkeypatch.setattr("ewsg.prediction.source._ENTRIES_PER_BLOCK", 1)
     np.testing.assert_allclose(whole.interval(), expected, rtol=1e-5)
 
 
