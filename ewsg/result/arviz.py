@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from .._core import pytree
 from .._core.optional import require
 
 if TYPE_CHECKING:
@@ -27,14 +28,8 @@ def _is_old() -> bool:
 def to_arviz(run: "Run") -> Any:
     """Draws and stats of the good chains: the groups `posterior` and `sample_stats`."""
     named = jax.tree_util.tree_leaves_with_path(run.good_draws())
-    posterior = {leaf_name(path): np.asarray(leaf) for path, leaf in named}
+    posterior = {pytree.leaf_name(path): np.asarray(leaf) for path, leaf in named}
     stats = {name: values[run.ok] for name, values in run.stats.items()}
     if _is_old():
         return _arviz().from_dict(posterior=posterior, sample_stats=stats)
     return _arviz().from_dict({"posterior": posterior, "sample_stats": stats})
-
-
-def leaf_name(path: tuple[Any, ...]) -> str:
-    """The name of a parameter: its keys joined by dots; `theta` when the parameters are one array."""
-    parts = [str(getattr(entry, "key", getattr(entry, "name", getattr(entry, "idx", entry)))) for entry in path]
-    return ".".join(parts) or "theta"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
+from .._core import pytree
 from ..collect import MomentsSummary
-from .arviz import leaf_name
 from .mixing import mixing, rhat_of_moments, screen
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _leaves(tree: Any, leading: int) -> list[_Leaf]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)
         shape = array.shape[leading:]
-        found.append(_Leaf(leaf_name(path), shape, array.reshape(*array.shape[:leading], math.prod(shape))))
+        found.append(_Leaf(pytree.leaf_name(path), shape, array.reshape(*array.shape[:leading], math.prod(shape))))
     return found
 
 

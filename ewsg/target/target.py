@@ -1,6 +1,6 @@
 """The posterior to sample: −V(θ) = log prior(θ) + Σ_i ℓ(θ, datum_i)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -15,10 +15,12 @@ from .._core.compiler import times_one
 from .._core.component import as_module
 from .._core.types import Batch, Indices, Key, Position
 from ..errors import InputError, first_line
+from .constraints import AbstractSupport, ConstrainedLikelihood, ConstrainedPrior, bijections, unconstrained
 from .coordinates import AbstractCoordinates, CoordinateLikelihood, CoordinatePrior
 from .data import Dataset
 from .density import log_density
 from .likelihood import AbstractLikelihood, OfModule, PerDatum
+from .numpyro.reading import read
 
 _ROWS_PER_BLOCK = 16_384
 _BLOCK_BYTES = 256 * 2**20
@@ -44,6 +46,10 @@ class Target(eqx.Module):
         data: pytree of arrays with one leading axis, one row per datum.
         init: the default starting point of `ewsg.sample`, a pytree like the parameters. The models of `ewsg.models`
             have one.
+        constraints: for parameters in a dict, the constraints of some by name, {"tau": "positive"}: "positive",
+            "unit_interval", "simplex", "ordered", "corr_cholesky", or any of `numpyro.distributions.constraints`.
+            Chains then sample unconstrained positions, with the log-Jacobian in the prior; `init` and draws are the
+            parameters themselves. Methods of a target take positions: `unconstrain` gives them.
 
     Example:
         >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
@@ -57,18 +63,30 @@ class Target(eqx.Module):
     log_prior: Callable
     data: Dataset
     init: Position | None
+    support: AbstractSupport | None
 
     def __init__(
-        self, log_likelihood: Callable, log_prior: Callable | None, data: Batch, *, init: Position | None = None
+        self,
+        log_likelihood: Callable,
+        log_prior: Callable | None,
+        data: Batch,
+        *,
+        init: Position | None = None,
+        constraints: Mapping[str, Any] | None = None,
     ):
         for name, function in (("log_likelihood", log_likelihood), ("log_prior", log_prior or flat)):
             if not callable(function):
                 raise InputError(f"{name} must be a function, not {type(function).__name__}")
         is_model = isinstance(log_likelihood, AbstractLikelihood)
-        self.likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
-        self.log_prior = as_module(log_prior or flat)
+        likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
+        prior = as_module(log_prior or flat)
+        self.support = support = bijections(constraints) if constraints else None
+        self.likelihood = likelihood if support is None else ConstrainedLikelihood(likelihood, support)
+        self.log_prior = prior if support is None else ConstrainedPrior(prior, support)
         self.data = Dataset(data)
         self.init = None if init is None else pytree.as_arrays(init)
+        if support is not None and init is not None:
+            support.check(self.init)
 
     @classmethod
     def from_module(
@@ -93,6 +111,39 @@ class Target(eqx.Module):
         target = cls(likelihood, log_prior or modules.standard_normal, tuple(data), init=start)
         modules.check_data(module, loss, target.data.arrays)
         return target
+
+    @classmethod
+    def from_numpyro(cls, model: Callable, *args: Any, plate: str | None = None, **kwargs: Any) -> "Target":
+        """The posterior of a NumPyro model, its likelihood split over the rows of its data.
+
+        The model has one plate of data, `with numpyro.plate("data", n)`, and its likelihood inside; all other sites are
+        the prior. Either its data are arguments with n rows, from which it reads n; or the plate has a `subsample_size`
+        (`numpyro.subsample`, or `y[rows]` for the rows of the plate). Other arguments are constants. Chains sample
+        unconstrained positions. Draws are the values of the sites, and of deterministic ones that do not depend on the
+        rows; `init` likewise, by default NumPyro's `init_to_median`.
+
+        Latent sites inside the plate, discrete ones, likelihoods outside of it or in several plates, and whatever else
+        does not add up to NumPyro's own potential energy, raise InputError (docs/numpyro.md).
+
+        Args:
+            model: the model, a function.
+            *args: its arguments.
+            plate: the name of the data's plate, needed only if observed sites are in several plates at once.
+            **kwargs: its keyword arguments.
+
+        Example:
+            >>> import numpy as np, numpyro, numpyro.distributions as dist, ewsg
+            >>> def model(y):
+            ...     scale = numpyro.sample("scale", dist.HalfNormal(5.0))
+            ...     with numpyro.plate("data", len(y)):
+            ...         numpyro.sample("y", dist.Normal(0.0, scale), obs=y)
+            >>> target = ewsg.Target.from_numpyro(model, np.array([0.3, -1.2, 0.8]))
+            >>> target.num_data, list(target.init)
+            (3, ['scale'])
+        """
+        parts = read(model, args, kwargs, plate)
+        target = cls(parts.likelihood, parts.prior, parts.data, init=parts.init)
+        return eqx.tree_at(lambda target: target.support, target, parts.support, is_leaf=lambda node: node is None)
 
     def __hash__(self) -> int:  # by identity, so that users can jit its methods
         return id(self)
@@ -130,11 +181,35 @@ class Target(eqx.Module):
         likelihood = CoordinateLikelihood(self.likelihood, coordinates)
         prior = CoordinatePrior(self.log_prior, coordinates)
         return eqx.tree_at(
-            lambda target: (target.likelihood, target.log_prior, target.init),
+            lambda target: (target.likelihood, target.log_prior, target.init, target.support),
             self,
-            (likelihood, prior, coordinates.start()),
+            (likelihood, prior, coordinates.start(), None),
             is_leaf=lambda node: node is None,
         )
+
+    def constrain(self, position: Position) -> Position:
+        """The parameters at a position, as draws have them, deterministic sites included; without constraints, it."""
+        return position if self.support is None else self.support.constrain(position)
+
+    def unconstrain(self, parameters: Position) -> Position:
+        """The position of parameters such as `init` or a draw: what the methods of a target take."""
+        return parameters if self.support is None else self.support.unconstrain(parameters)
+
+    def starting_at(self, init: Position) -> Position:
+        """The position of a starting point that a user gave, as arrays; raises InputError if it is not one."""
+        check_start(init)
+        init = pytree.as_arrays(init)
+        if self.support is None:
+            return init
+        check_parameters(init)
+        self.support.check(init)
+        return unconstrained(self.support, init)
+
+    def positions_of(self, draws: Position, leading: int = 2) -> Position:
+        """The positions of draws that are stacked along `leading` axes."""
+        if self.support is None:
+            return draws
+        return jax.tree.map(np.asarray, unconstrained(self.support, draws, leading))
 
     @property
     def is_centred(self) -> bool:
