@@ -59,6 +59,10 @@ class AbstractSupport(eqx.Module):
         """Names of what is derived from the parameters."""
         return ()
 
+    def in_words(self) -> dict[str, Any]:
+        """For the settings of a run: what is constrained, and what is derived."""
+        return {"constrained": self.constrained, "derived": list(self.derived)}
+
     def check_inside(self, parameters: Position) -> None:
         """Raise InputError unless every parameter is inside its support: there and back again must change nothing."""
         try:
@@ -168,19 +172,22 @@ class ConstrainedPrior(eqx.Module):
         return density + self.support.log_volume(params).astype(jnp.result_type(density))
 
 
-@jax.jit
-def constrained(support: AbstractSupport, position: Position) -> Position:
-    """The parameters at a position, compiled."""
-    return support.constrain(position)
+@functools.partial(jax.jit, static_argnames="leading")
+def constrained(support: AbstractSupport, position: Position, leading: int = 0) -> Position:
+    """The parameters at a position, or those at positions stacked along `leading` axes, compiled."""
+    return _along(support.constrain, leading)(position)
 
 
 @functools.partial(jax.jit, static_argnames="leading")
 def unconstrained(support: AbstractSupport, parameters: Position, leading: int = 0) -> Position:
     """The position of parameters, or those of parameters stacked along `leading` axes, compiled."""
-    function = support.unconstrain
+    return _along(support.unconstrain, leading)(parameters)
+
+
+def _along(function: Callable[[Position], Position], leading: int) -> Callable[[Position], Position]:
     for _ in range(leading):
         function = jax.vmap(function)
-    return function(parameters)
+    return function
 
 
 def bijections(constraints: Any) -> Bijections:

@@ -14,17 +14,24 @@ from .._core import pytree
 from .._core.compiler import times_one
 from .._core.component import as_module
 from .._core.types import Batch, Indices, Key, Position
-from ..errors import InputError, first_line
-from .constraints import AbstractSupport, ConstrainedLikelihood, ConstrainedPrior, bijections, unconstrained
+from ..errors import InputError
+from .checking import check_parameters, check_scalar, check_start
+from .constraints import (
+    AbstractSupport,
+    ConstrainedLikelihood,
+    ConstrainedPrior,
+    bijections,
+    constrained,
+    unconstrained,
+)
 from .coordinates import AbstractCoordinates, CoordinateLikelihood, CoordinatePrior
-from .data import Dataset
+from .data import Dataset, Held
 from .density import log_density
 from .likelihood import AbstractLikelihood, OfModule, PerDatum
 from .numpyro.reading import read
 
 _ROWS_PER_BLOCK = 16_384
 _BLOCK_BYTES = 256 * 2**20
-_LISTED_LEAVES = 3
 
 
 def flat(params: Position) -> Float[Array, ""]:
@@ -168,13 +175,13 @@ class Target(eqx.Module):
 
     def take(self, indices: Indices) -> Batch:
         """The data at `indices`, gathered row by row."""
-        if isinstance(self.data, _Held):
+        if isinstance(self.data, Held):
             return self.data.arrays
         return jax.tree.map(times_one, self.data.take(indices))
 
     def hold(self, indices: Indices) -> "Target":
         """A view of this target whose minibatch `indices` is already gathered; valid only for those indices."""
-        return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
+        return eqx.tree_at(lambda target: target.data, self, Held(self.take(indices), self.num_data))
 
     def in_coordinates(self, coordinates: AbstractCoordinates) -> "Target":
         """The posterior of z, where θ = c + L z: the same data, with one vector z in place of the parameters."""
@@ -204,6 +211,12 @@ class Target(eqx.Module):
         check_parameters(init)
         self.support.check(init)
         return unconstrained(self.support, init)
+
+    def draws_at(self, positions: Position, leading: int = 2) -> Position:
+        """The parameters at positions that are stacked along `leading` axes."""
+        if self.support is None:
+            return positions
+        return jax.tree.map(np.asarray, constrained(self.support, positions, leading))
 
     def positions_of(self, draws: Position, leading: int = 2) -> Position:
         """The positions of draws that are stacked along `leading` axes."""
@@ -288,67 +301,5 @@ class Target(eqx.Module):
         """Raise InputError, before anything is compiled, if these parameters or densities cannot be sampled."""
         check_parameters(position)
         datum = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data.arrays)
-        _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
-        _check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)
-
-
-class _Held(eqx.Module):
-    """A minibatch in place of all n data."""
-
-    arrays: Batch
-    size: int = eqx.field(static=True)
-
-
-def check_start(init: Any) -> None:
-    """Raise InputError for an init that is neither parameters nor a function, before it is mapped or called."""
-    if modules.is_nnx(init):
-        raise InputError("init is a Flax NNX module: start from its parameters, ewsg.modules.parameters(module)")
-    pytree.named_leaves("init", init)
-
-
-def check_parameters(position: Position) -> None:
-    """Raise InputError unless the position is a non-empty pytree of finite floating-point arrays."""
-    check_start(position)
-    named = pytree.named_leaves("init", position)
-    if not named:
-        raise InputError("init has no parameters: give a pytree of floating-point arrays")
-    for name, leaf in named.items():
-        if callable(leaf):
-            raise InputError(
-                f"{name} is a function: give arrays only; those of a module are ewsg.modules.parameters(module) or "
-                "eqx.filter(module, eqx.is_inexact_array)"
-            )
-        if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
-            kind = getattr(leaf, "dtype", type(leaf).__name__)
-            raise InputError(f"{name} has dtype {kind}: parameters must be floating-point (write 0.0, not 0)")
-        if leaf.size == 0:
-            raise InputError(f"{name} has no entries: give every parameter at least one")
-        if not np.all(np.isfinite(np.asarray(leaf))):
-            raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
-
-
-def _shapes(error: Exception, position: Position) -> str:
-    """A note with the shapes of the parameters, in case they have an axis of chains or a wrong structure."""
-    if isinstance(error, jax.errors.JAXTypeError):  # the function cannot be traced, whatever the shapes
-        return ""
-    named = pytree.named_leaves("params", position)
-    listed = ", ".join(f"{name} {leaf.shape}" for name, leaf in list(named.items())[:_LISTED_LEAVES])
-    more = ", ..." if len(named) > _LISTED_LEAVES else ""
-    return f" (shapes at the start: {listed}{more}; a start has no axis of chains)"
-
-
-def _check_scalar(name: str, signature: str, summed: str, function: Callable, *args) -> None:
-    try:
-        shape = jax.eval_shape(function, *args)
-    except Exception as error:
-        raise InputError(f"{name}{signature} failed: {first_line(error)}{_shapes(error, args[0])}") from error
-    leaves = jax.tree.leaves(shape)
-    if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
-        raise InputError(f"{name}{signature} must return one real scalar, not {shape}")
-    if leaves[0].shape != ():
-        raise InputError(
-            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape}: sum over the entries of "
-            f"{summed}, or, if init has an axis of chains, give one start (init=lambda key: ... makes one per chain)"
-        )
-    if not jnp.issubdtype(leaves[0].dtype, jnp.floating):
-        raise InputError(f"{name}{signature} must return one real scalar, not {leaves[0].dtype}: make it a float")
+        check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
+        check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)

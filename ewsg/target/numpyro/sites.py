@@ -45,7 +45,7 @@ def _plates(site: Site) -> tuple[str, ...]:
 def _one_plate(sites: dict[str, Site], data: dict[str, Site], plate: str | None) -> str:
     if plate is not None:
         if not isinstance(plate, str) or sites.get(plate, {}).get("type") != "plate":
-            raise InputError(f"the NumPyro model has no plate {shown(plate)}: give the name of one, or leave plate= out")
+            raise InputError(f"the NumPyro model has no plate {shown(plate)}: give the name of one, or leave it out")
         return plate
     names = {name: None for site in data.values() for name in _plates(site)}
     if len(names) > 1:

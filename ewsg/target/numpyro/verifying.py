@@ -110,8 +110,8 @@ def _check_equal(model: Model, found: _Found) -> None:
         return
     raise InputError(
         f"the NumPyro model is not a prior and a sum over rows: for {len(single)} rows it says {wanted:.6g}, and the "
-        f"prior and the rows one by one add up to {total:.6g}: a prior must not depend on the data or their number, nor "
-        "a row on other rows; give such numbers as arguments without the axis of the data"
+        f"prior and the rows one by one add up to {total:.6g}: neither the prior nor a row may depend on other rows or "
+        "their number, so give such numbers as arguments of their own"
     )
 
 
