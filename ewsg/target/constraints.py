@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -66,20 +67,21 @@ class AbstractSupport(eqx.Module):
     def check_inside(self, parameters: Position) -> None:
         """Raise InputError unless every parameter is inside its support: there and back again must change nothing."""
         try:
-            back = constrained(self, unconstrained(self, parameters))
+            position = unconstrained(self, parameters)
+            back = constrained(self, position)
         except InputError:
             raise
         except Exception as error:  # in a bijector, of shapes that it does not take
             names = ", ".join(f"{name} ({kind})" for name, kind in self.constrained.items())
             raise InputError(f"init does not have the shapes that its constraints need: {names}") from error
-        found = named(back)
+        places, found = named(position), named(back)
         for name, given in named(parameters).items():
-            if not np.allclose(np.asarray(found[name]), np.asarray(given), rtol=_ROUNDING, atol=1e-6):
-                kind = self.constrained.get(name, "finite")
-                raise InputError(f"init {name} is {shown(np.asarray(given).tolist())}, but must be {kind}: {_INSIDE}")
-
-
-_INSIDE = "start inside the support, not on its boundary"
+            same = np.allclose(np.asarray(found[name]), np.asarray(given), rtol=_ROUNDING, atol=1e-6)
+            if not same or not np.all(np.isfinite(places[name])):
+                raise InputError(
+                    f"init {name} is {shown(np.asarray(given).tolist())}, but its support is "
+                    f"{self.constrained.get(name, 'real')}: start inside, not on the boundary"
+                )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -223,7 +225,7 @@ def _constraint(name: str, given: Any) -> Any:
 
 def in_words(constraint: Any) -> str:
     """The name of a constraint of NumPyro, for people."""
-    return type(constraint).__name__.strip("_").replace("_", " ").lower()
+    return re.sub("(?<=[a-z])(?=[A-Z])", " ", type(constraint).__name__.strip("_")).lower()
 
 
 def named(tree: Position) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def read(function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any], plat
     if not callable(function):
         raise InputError(f"from_numpyro takes a NumPyro model, a function, first, not {shown(function)}")
     require("numpyro", extra="numpyro")
+    args, kwargs = jax.tree.map(_indexable, (args, kwargs))
     sites = _look(lambda: function(*args, **kwargs), (), "on its arguments")
     plate = check_sites(sites, plate)
     size, subsample = sites[plate]["args"]
@@ -77,6 +78,11 @@ def read(function: Callable, args: tuple[Any, ...], kwargs: dict[str, Any], plat
     init = constrained(support, position)
     start = {name: np.asarray(init[name]) for name in latent}
     return Parts(ModelLikelihood(model, arguments), ModelPrior(model, row, arguments), support, rows, start)
+
+
+def _indexable(leaf: Any) -> Any:
+    """Arrays of NumPy as those of JAX, which a model can index by the rows of its plate; anything else as it is."""
+    return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biuf" else leaf
 
 
 def _num_rows(leaf: Any) -> int | None:
@@ -148,7 +154,7 @@ def _check_indices(model: Model, arguments: Batch) -> None:
 
 
 def _derived(model: Model, rows: Batch, arguments: Batch) -> tuple[str, ...]:
-    """Names of the deterministic sites outside the plate whose shapes do not depend on the number of rows."""
+    """Names of the deterministic sites outside the plate that do not have a value for each row of the data."""
 
     def shapes(count: int) -> dict[str, Any]:
         def inspect(sites: dict[str, Site]) -> dict[str, Any]:
@@ -157,5 +163,6 @@ def _derived(model: Model, rows: Batch, arguments: Batch) -> tuple[str, ...]:
 
         return _look(lambda rows: model.bound(rows, arguments)(), (_shapes(rows, count),), "on some rows", inspect)
 
+    many = model.by_index and model.size > 1
     one, two = shapes(1), shapes(min(2, model.size))
-    return tuple(name for name, shape in one.items() if shape == two.get(name))
+    return tuple(name for name, shape in one.items() if shape == two.get(name) and not (many and model.size in shape))
