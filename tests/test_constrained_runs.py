@@ -1,4 +1,4 @@
-"""Runs of targets with constraints: draws are the parameters, whichever way they were made, kept, saved or continued."""
+"""Runs of targets with constraints: draws are the parameters, however they were made, kept, saved or continued."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +7,8 @@ import numpyro.distributions as dist
 import pytest
 
 import ewsg
+from ewsg.planning.networks.predictions import predictions
+from ewsg.target.density import spaced
 
 X = np.random.default_rng(2).exponential(0.5, 300).astype(np.float32)
 SHAPE, INVERSE_SCALE = len(X) + 2, float(X.sum()) + 1
@@ -76,10 +78,8 @@ def test_a_resumed_run_is_the_run_that_was_never_interrupted(run, target, tmp_pa
     again = ewsg.resume(tmp_path / "half.npz", target, num_steps=150, progress=False)
     for name in whole.draws:
         np.testing.assert_array_equal(again.draws[name], whole.draws[name])
+    other = ewsg.Target(lambda params, x: jnp.log(params["rate"]) - params["rate"] * x, None, X)
     with pytest.raises(ewsg.errors.InputError, match="different target"):
-        other = ewsg.Target(
-            lambda params, x: jnp.log(params["rate"]) - params["rate"] * x, None, X, init={"rate": np.float32(1.0)}
-        )
         ewsg.resume(tmp_path / "half.npz", other, num_steps=150)
 
 
@@ -138,3 +138,32 @@ def test_nuts_gives_draws_of_parameters(target):
     assert found.mean.shape == (2,)
     assert abs(found.mean[0] - MEAN) < 5 * SD / np.sqrt(found.ess)
     np.testing.assert_allclose(found.draws["scale"], 1 / found.draws["rate"], rtol=1e-5)
+
+
+def test_many_parameters_are_planned_as_networks_are(tmp_path):
+    """Predictions, which the verdict is on, are evaluated at the positions of constrained draws."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(200, 520)) / np.sqrt(520)).astype(np.float32)
+    y = (x.sum(1) + 0.3 * rng.normal(size=200)).astype(np.float32)
+
+    def log_likelihood(params, row):
+        return -0.5 * ((row[1] - row[0] @ params["w"]) / params["s"]) ** 2 - jnp.log(params["s"])
+
+    def log_prior(params):
+        return -0.5 * jnp.sum(params["w"] ** 2) - 0.5 * params["s"] ** 2
+
+    init = {"w": np.zeros(520, np.float32), "s": np.float32(1.0)}
+    wide = ewsg.Target(log_likelihood, log_prior, (x, y), init=init, constraints={"s": "positive"})
+    run = ewsg.sample(wide, data_passes=60, progress=False)
+    assert run.ok.all()
+    assert run.draws["s"].min() > 0
+    draws = {name: leaf[:, :3] for name, leaf in run.draws.items()}
+    found = predictions(wide, wide.positions_of(draws))
+    rows = spaced(200, 100)
+    fit = np.einsum("ctd,nd->ctn", draws["w"].astype(np.float64), x[rows])
+    scale = draws["s"].astype(np.float64)[..., None]
+    np.testing.assert_allclose(found, -0.5 * ((y[rows] - fit) / scale) ** 2 - np.log(scale), rtol=1e-3, atol=1e-3)
+    run.save(tmp_path / "run.npz")
+    again = ewsg.resume(tmp_path / "run.npz", wide, num_steps=10, progress=False)
+    old = run.draws["s"].shape[1]
+    np.testing.assert_array_equal(again.draws["s"][:, :old], run.draws["s"])

@@ -134,7 +134,7 @@ def test_starts_outside_and_unknown_constraints_are_one_sentence(init, constrain
 
 def test_a_start_for_one_run_is_checked_too():
     move = ewsg.Uniform(4), ewsg.BAOAB(0.01, 1.0)
-    with pytest.raises(InputError, match="init rate is -2.0, but its support is positive"):
+    with pytest.raises(InputError, match=r"init rate is -2\.0, but its support is positive"):
         ewsg.sample(rate_target(), *move, init={"rate": jnp.float32(-2.0)}, num_steps=4)
-    with pytest.raises(InputError, match="init rate is -2.0, but its support is positive"):
+    with pytest.raises(InputError, match=r"init rate is -2\.0, but its support is positive"):
         ewsg.sample(rate_target(), *move, init=lambda key: {"rate": jnp.float32(-2.0)}, num_steps=4)

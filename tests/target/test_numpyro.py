@@ -86,7 +86,7 @@ def test_scales_factors_and_deterministic_sites(subsample):
     np.testing.assert_allclose(target.log_density(position), total, rtol=1e-5)
     indices = jnp.array([4, 0, 0, 1, 3])  # as many as there are data, which numpyro.subsample takes for all of them
     np.testing.assert_allclose(target.likelihood.values(position, target.take(indices)), rows[indices], rtol=1e-4)
-    # In terms of its argument alone a model does not see the sum of all data; "fits" and "shifted" have one value per row.
+    # On one row of its arguments a model does not see the sum of all; "fits" and "shifted" have a value per row.
     assert target.support.derived == (("ratio",) if subsample is None else ("ratio", "total"))
     np.testing.assert_allclose(target.constrain(position)["ratio"], 0.3 / np.exp(0.2), rtol=1e-5)
 

@@ -11,7 +11,7 @@ STANDARD_ERRORS = 4.0
 
 @pytest.mark.parametrize("name", MODELS)
 def test_means_and_sds_are_those_of_nuts(name):
-    """Every mean and sd within four standard errors: the run's (at most 0.025 sd when it has reached 0.05), and NUTS's."""
+    """Within four standard errors: those of the run, at most 0.025 sd when it has reached 0.05, and of NUTS."""
     target = ewsg.Target.from_numpyro(MODELS[name], *data(name))
     run = ewsg.sample(target, progress=False)
     assert run.verdict is not None
