@@ -122,7 +122,7 @@ def elsewhere(init: Position, mode: Position, rng: np.random.Generator) -> list[
     """Two starts: one unit of every parameter away from init, and opposite to the mode."""
 
     def moved(leaf: Float[np.ndarray, "..."]) -> np.ndarray:
-        return (leaf + rng.normal(size=np.shape(leaf))).astype(leaf.dtype)
+        return np.asarray(leaf + rng.normal(size=np.shape(leaf)), leaf.dtype)
 
     return [
         jax.tree.map(lambda leaf: moved(np.asarray(leaf)), init),

@@ -109,9 +109,9 @@ class Bijections(AbstractSupport):
         total = jnp.zeros((), wide)
         for name, leaf in named(position).items():
             if name in self.constraints.by_name:
-                bijector = self._bijector(name)
+                bijector, here = self._bijector(name), _wide(leaf)
                 with lenient():
-                    total = total + jnp.sum(bijector.log_abs_det_jacobian(leaf, bijector(leaf))).astype(wide)
+                    total = total + jnp.sum(bijector.log_abs_det_jacobian(here, bijector(here))).astype(wide)
         return total
 
     def check(self, parameters: Position) -> None:
@@ -137,7 +137,7 @@ class Bijections(AbstractSupport):
             name = pytree.leaf_name(path)
             if name in self.constraints.by_name:
                 with lenient():
-                    leaf = jnp.asarray(function(self._bijector(name), leaf)).astype(leaf.dtype)
+                    leaf = function(self._bijector(name), _wide(leaf)).astype(leaf.dtype)
             mapped.append(leaf)
         return structure.unflatten(mapped)
 
@@ -221,6 +221,11 @@ def _constraint(name: str, given: Any) -> Any:
             f"the constraint of {name}, {in_words(given)}, has no bijector in NumPyro (numpyro.distributions.biject_to)"
         ) from error
     return given
+
+
+def _wide(leaf: Any) -> Array:
+    """In the dtype that JAX computes in by default: bijectors mix their own constants with what they are given."""
+    return jnp.asarray(leaf).astype(jnp.result_type(float))
 
 
 def in_words(constraint: Any) -> str:

@@ -88,7 +88,7 @@ def test_derivatives_are_those_of_the_density_over_positions():
     position = target.starting_at(target.init)
     flat, unravel = ravel_pytree(position)
     assert flat.size == 5  # 2 + 1, and a simplex of three has two degrees of freedom
-    indices, direction = jnp.array([3, 0, 3]), jnp.array([0.3, -1.0, 0.2, 0.7, 1.0])
+    indices, direction = jnp.array([3, 0, 3]), jnp.array([0.3, -1.0, 0.2, 0.7, 1.0], jnp.float32)
 
     def each(flat):
         return target.likelihood.values(unravel(flat), target.take(indices))
