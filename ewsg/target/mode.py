@@ -134,18 +134,11 @@ def find_mode(
     process.check()
     if not isinstance(target, Target):
         raise InputError(f"find_mode(target, init) takes an ewsg.Target first, not {shown(target)}")
-    options = {"method": method, "max_passes": max_passes, "tolerance": tolerance, "seed": seed}
-    return find_mode_from(target, target.starting_at(init), **options)
+    return find_mode_from(target, target.starting_at(init), method, max_passes, tolerance, seed)
 
 
 def find_mode_from(
-    target: Target,
-    init: Position,
-    *,
-    method: str = "lbfgs",
-    max_passes: int = 500,
-    tolerance: float | None = None,
-    seed: int = 0,
+    target: Target, init: Position, method: str = "lbfgs", max_passes: int = 500, tolerance: Any = None, seed: int = 0
 ) -> Mode:
     """`find_mode` from a position, unconstrained."""
     check_choice("find_mode", "method", method, tuple(_TOLERANCES))
