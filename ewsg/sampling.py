@@ -142,7 +142,7 @@ def sample(
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
     at = _start.starting_points(target, init, key, num_chains)
-    check_collector(collector, target.constrain(at.first))
+    check_collector(collector, jax.eval_shape(target.constrain, at.first))
     _check_coordinates(coordinates, at.first)
 
     sampler = compose(target, estimator, integrator, coordinates)

@@ -1,5 +1,8 @@
 """Runs of targets with constraints: draws are the parameters, however they were made, kept, saved or continued."""
 
+import dataclasses
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -138,6 +141,24 @@ def test_nuts_gives_draws_of_parameters(target):
     assert found.mean.shape == (2,)
     assert abs(found.mean[0] - MEAN) < 5 * SD / np.sqrt(found.ess)
     np.testing.assert_allclose(found.draws["scale"], 1 / found.draws["rate"], rtol=1e-5)
+
+
+def test_zeros_of_a_cholesky_factor_do_not_count_as_chains_that_stand_still():
+    """Nor does the 1 in its corner; other parameters that do not move are named as ever."""
+    pairs = np.random.default_rng(3).normal(size=(50, 2)).astype(np.float32)
+
+    def log_likelihood(params, pair):
+        white = jax.scipy.linalg.solve_triangular(params["root"], pair - params["mean"], lower=True)
+        return -0.5 * jnp.sum(white**2) - jnp.log(params["root"][1, 1])
+
+    init = {"root": np.eye(2, dtype=np.float32), "mean": np.zeros(2, np.float32)}
+    target = ewsg.Target(log_likelihood, None, pairs, init=init, constraints={"root": "corr_cholesky"})
+    run = ewsg.sample(target, *METHOD, **OPTIONS)
+    np.testing.assert_array_equal(run.draws["root"][..., 0, :], np.broadcast_to([1.0, 0.0], (4, 50, 2)))
+    np.testing.assert_allclose((run.draws["root"] ** 2).sum(-1), 1.0, rtol=1e-5)
+    assert not [warning for warning in run.summary().warnings if "are equal" in warning]
+    still = dataclasses.replace(run, draws=run.draws | {"mean": np.zeros((4, 50, 2), np.float32)})
+    assert [warning for warning in still.summary().warnings if "All draws of mean[0] are equal" in warning]
 
 
 def test_many_parameters_are_planned_as_networks_are(tmp_path):

@@ -204,7 +204,7 @@ def _planner(
 
 def _check_kept(collector: AbstractCollector, target: Target, position: Position) -> None:
     """Raise InputError unless all parameters are kept, or as many numbers: the verdict needs them."""
-    check_collector(collector, target.constrain(position))
+    check_collector(collector, jax.eval_shape(target.constrain, position))
     seen = as_seen(collector, target.support, None)
     if pytree.size(jax.eval_shape(seen.row, position)) < pytree.size(position):
         raise InputError(

@@ -65,7 +65,7 @@ def normal(y, factor=1.0, subsample=None):
     numpyro.deterministic("fits", y + mean)
     with numpyro.plate("data", len(y), subsample_size=subsample) as rows, handlers.scale(scale=3.0):
         numpyro.deterministic("shifted", y[rows] - mean)
-        numpyro.sample("y", dist.Normal(mean, scale), obs=y[rows])
+        numpyro.sample("y", dist.Normal(mean, scale), obs=numpyro.subsample(y, event_dim=0))
         numpyro.factor("extra", factor * jnp.cos(y[rows] - mean))
 
 
