@@ -14,6 +14,7 @@ from ._core.accumulate import Compensated
 from ._core.component import Component
 from ._core.types import Position
 from .errors import InputError, first_line, shown
+from .target.constraints import AbstractSupport
 from .target.coordinates import AbstractCoordinates
 
 
@@ -55,23 +56,54 @@ class Draws(AbstractCollector):
         return summary
 
 
-class InCoordinates(AbstractCollector):
+class AbstractMapped(AbstractCollector):
+    """Another collector, applied to a function of the position."""
+
+    inner: eqx.AbstractVar[AbstractCollector]
+
+    @abc.abstractmethod
+    def place(self, position: Position) -> Position:
+        """What the inner collector is given."""
+
+    def row(self, position: Position) -> Any:
+        return self.inner.row(self.place(position))
+
+    def init(self, position: Position) -> Any:
+        return self.inner.init(self.place(position))
+
+    def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
+        return self.inner.update(summary, self.place(position), count)
+
+    def result(self, summary: Any, count: Int[Array, ""]) -> Any:
+        return self.inner.result(summary, count)
+
+
+class InCoordinates(AbstractMapped):
     """Another collector, applied to θ = c + L z, for chains that run in z."""
 
     inner: AbstractCollector
     coordinates: AbstractCoordinates
 
-    def row(self, position: Position) -> Any:
-        return self.inner.row(self.coordinates.place(position))
+    def place(self, position: Position) -> Position:
+        return self.coordinates.place(position)
 
-    def init(self, position: Position) -> Any:
-        return self.inner.init(self.coordinates.place(position))
 
-    def update(self, summary: Any, position: Position, count: Int[Array, ""]) -> Any:
-        return self.inner.update(summary, self.coordinates.place(position), count)
+class Constrained(AbstractMapped):
+    """Another collector, applied to constrained parameters, for chains that run in unconstrained positions."""
 
-    def result(self, summary: Any, count: Int[Array, ""]) -> Any:
-        return self.inner.result(summary, count)
+    inner: AbstractCollector
+    support: AbstractSupport
+
+    def place(self, position: Position) -> Position:
+        return self.support.constrain(position)
+
+
+def as_seen(
+    collector: AbstractCollector, support: AbstractSupport | None, coordinates: AbstractCoordinates | None
+) -> AbstractCollector:
+    """The collector for the positions of chains, given one for what users see: z to θ, and θ to the parameters."""
+    seen = collector if support is None else Constrained(collector, support)
+    return seen if coordinates is None else InCoordinates(seen, coordinates)
 
 
 class MomentsSummary(NamedTuple):

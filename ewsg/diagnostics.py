@@ -60,7 +60,8 @@ def ksd(
     memory O(block² + m·d).
 
     Args:
-        draws: pytree like the parameters, leading axes (chain, draw); or a `Run`, whose good chains are used.
+        draws: pytree like the parameters, leading axes (chain, draw); or a `Run`, whose good chains are used. Of a
+            target with constraints θ is the unconstrained position.
         target: the posterior.
         temperature: T; by default that of the run, or 1.
         bandwidth: c > 0.
@@ -90,7 +91,8 @@ def ksd(
     check_count("ksd", "block", block, 1)
     if not -1 < exponent < 0:
         raise InputError(f"ksd: exponent must lie between -1 and 0, not {exponent!r}")
-    positions, places = _stacked(draws)
+    positions = target.positions_of(_stacked(draws)[0], leading=1)
+    places = pytree.host_rows(positions)
     target.check(jax.tree.map(lambda leaf: leaf[0], positions))
     scores, squares = _scores(target, positions, temperature, batch_size, seed)
     dimension = places.shape[1]

@@ -26,7 +26,7 @@ class Reference(NamedTuple):
     """The result of `nuts`.
 
     Attributes:
-        draws: pytree like the parameters, with leading axes (chain, draw).
+        draws: pytree like the parameters, with leading axes (chain, draw); as `run.draws`, if there are constraints.
         mean: the posterior mean over all scalars in the order of `jax.flatten_util.ravel_pytree`, float64.
         sd: the posterior standard deviations, likewise.
         cov: the posterior covariance, likewise.
@@ -103,14 +103,15 @@ def nuts(
         positions = starting_points(target, init, keys.init, temperature)
         tuned, warmup = warm_up(target, float(temperature), keys.start, positions, num_warmup)
         rows = _sample(target, float(temperature), keys.steps, tuned, num_draws, progress)
-    mean, cov = moments(rows.position)
+    draws = target.draws_at(rows.position)
+    mean, cov = moments(draws)
     evaluations = num_chains + _total(warmup) + _total(rows.leapfrogs)
     return Reference(
-        draws=rows.position,
+        draws=draws,
         mean=mean,
         sd=np.sqrt(np.diag(cov)),
         cov=cov,
-        ess=float(np.min(ess.ess(flatten(rows.position)))),
+        ess=float(np.min(ess.ess(flatten(draws)))),
         divergences=_total(rows.divergent),
         datum_gradients=evaluations * target.num_data,
         seconds=time.perf_counter() - began,

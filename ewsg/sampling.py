@@ -16,7 +16,7 @@ from ._engine.draws import Kept
 from ._engine.plan import Plan as Steps, check_length, check_plan, check_total, count_steps, make_plan
 from ._engine.state import Checkpoint
 from ._random.streams import chain_keys
-from .collect import AbstractCollector, InCoordinates, as_collector, check_collector
+from .collect import AbstractCollector, as_collector, as_seen, check_collector
 from .errors import InputError, shown, unknown
 from .estimators import AbstractEstimator, Full
 from .integrators import BAOAB, AbstractIntegrator
@@ -76,7 +76,8 @@ def sample(
         integrator: how a step moves (`ewsg.Underdamped`, ...).
         accuracy: for a planned run, the accuracy wanted of every mean and sd, in posterior standard deviations. 0.05 by
             default; with only a budget (`data_passes` or `seconds`), the best that the budget allows.
-        coordinates: z, in which the chains run, with θ = c + L z (`ewsg.coordinates`); draws are returned as θ.
+        coordinates: z, in which the chains run, with θ = c + L z (`ewsg.coordinates`); draws are returned as θ. Of a
+            target with constraints, θ are unconstrained positions (`target.unconstrain`).
         init: the starting point, a pytree of floating-point arrays; or a function of a key that draws one per chain;
             None is the target's own.
         num_chains: the number of chains, run together; 4 by default, 32 for a planned run.
@@ -126,8 +127,9 @@ def sample(
     process.check()
     check_parts(target, estimator, integrator)
     if init is None and coordinates is not None:
-        _check_coordinates(coordinates, coordinates.center if target.init is None else target.init)
-        init = coordinates.center
+        center = coordinates.center
+        _check_coordinates(coordinates, center if target.init is None else target.starting_at(target.init))
+        init = target.constrain(center)
     check_length(num_steps, data_passes)
     check_plan(discard, thin)
     check_count("sample", "num_chains", num_chains, 1)
@@ -140,12 +142,13 @@ def sample(
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
     at = _start.starting_points(target, init, key, num_chains)
-    check_collector(collector, at.first)
+    check_collector(collector, jax.eval_shape(target.constrain, at.first))
     _check_coordinates(coordinates, at.first)
 
     sampler = compose(target, estimator, integrator, coordinates)
-    row = jax.eval_shape(collector.row, at.first)
-    draw_bytes = num_chains * (pytree.num_bytes(row) + statistics.vector_bytes(collector, at.first, num_chains))
+    seen = as_seen(collector, target.support, None)
+    row = jax.eval_shape(seen.row, at.first)
+    draw_bytes = num_chains * (pytree.num_bytes(row) + statistics.vector_bytes(seen, at.first, num_chains))
     plan = make_plan(count_steps(sampler, num_steps, data_passes), discard, thin, draw_bytes)
     settings = {
         "estimator": describe(estimator),
@@ -228,8 +231,7 @@ def resume(
     if total is None:
         total = _total_steps(settings, count_steps(sampler, None, data_passes, resumed=True))
     plan = Steps(total, settings["discard"], settings["thin"])
-    if coordinates is not None:
-        collector = InCoordinates(collector, coordinates)
+    collector = as_seen(collector, target.support, coordinates)
     restored = old.restored(sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
     kept = Kept(restored.draws, restored.stats)

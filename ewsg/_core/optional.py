@@ -1,7 +1,11 @@
 """Third-party packages that only some features need: the extras of pyproject.toml."""
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from typing import Any
+
+import jax
 
 from ..errors import MissingPackage
 
@@ -24,3 +28,10 @@ def require(module: str, *, extra: str) -> Any:
         name = _DISTRIBUTIONS.get(package, package)
         message = f"this needs the package {name}, which is not installed: pip install 'ewsg[{extra}]'"
         raise MissingPackage(message) from None
+
+
+@contextlib.contextmanager
+def lenient() -> Iterator[None]:
+    """JAX's own rules of promotion, while a package that mixes dtypes and ranks is traced or run."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield

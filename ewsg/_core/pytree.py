@@ -184,6 +184,12 @@ def named_leaves(name: str, tree: Any) -> dict[str, Any]:
     return {name + jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
+def leaf_name(path: tuple[Any, ...], alone: str = "theta") -> str:
+    """The name of an array in a pytree: its keys joined by dots, or `alone` if the tree is one array."""
+    parts = [str(getattr(entry, "key", getattr(entry, "name", getattr(entry, "idx", entry)))) for entry in path]
+    return ".".join(parts) or alone
+
+
 def is_function(init: Any) -> bool:
     """Whether `init` is a function of a key, not a pytree of parameters that happens to be callable (a module)."""
     if not callable(init):

@@ -13,9 +13,10 @@ from .._core.component import check_choice
 from .._core.types import Key, Position
 from .._random.streams import chain_keys
 from ..errors import InputError, first_line, shown
+from ..target.checking import check_start
 from ..target.density import densities, spaced
 from ..target.fingerprint import probed_rows
-from ..target.target import Target, check_start
+from ..target.target import Target
 
 _CHECKED_VALUES = 4_000_000
 _CHECKED_BYTES = 4 * 2**30
@@ -42,7 +43,7 @@ class Start(NamedTuple):
     """The starting points of a run.
 
     Attributes:
-        positions: the starting points of all chains, stacked along a leading axis.
+        positions: the starting points of all chains, unconstrained, stacked along a leading axis.
         first: the starting point of the first chain.
         densities: the log prior at `first`, and the log-likelihoods there that go into the fingerprint.
     """
@@ -59,11 +60,11 @@ def starting_points(target: Target, init: Any, key: Key, num_chains: int) -> Sta
         raise InputError("sample needs init=, the point where the chains start: give a pytree like the parameters")
     check_start(init)
     if pytree.is_function(init):
-        positions = _drawn(init, key, num_chains)
+        positions = _drawn(target, init, key, num_chains)
         first = jax.tree.map(lambda leaf: np.asarray(leaf)[0], positions)
         target.check(first)
         return Start(positions, first, _checked_densities(target, positions))
-    position = pytree.as_arrays(init)
+    position = target.starting_at(init)
     target.check(position)
     host = jax.tree.map(np.asarray, position)
     found = _checked_densities(target, jax.tree.map(lambda leaf: leaf[None], host))
@@ -78,7 +79,7 @@ def stacked_points(target: Target, positions: Position) -> Start:
     return Start(positions, first, _checked_densities(target, positions))
 
 
-def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Position:
+def _drawn(target: Target, init: Callable[[Key], Position], key: Key, num_chains: int) -> Position:
     """One starting point per chain, each from its own key."""
 
     @jax.jit
@@ -87,7 +88,10 @@ def _drawn(init: Callable[[Key], Position], key: Key, num_chains: int) -> Positi
 
     try:
         check_chains(jax.eval_shape(draw, key), num_chains)
-        return draw(key)
+        drawn = draw(key)
+        if target.support is not None:
+            target.starting_at(jax.tree.map(lambda leaf: np.asarray(leaf)[0], drawn))
+        return target.positions_of(drawn, leading=1)
     except InputError:
         raise
     except Exception as error:

@@ -14,7 +14,7 @@ from .._core.types import HostOrDevice, Key, Position, Scalar
 from ..errors import InputError, shown
 from ..interface import Cost, EstimateInfo, Kick
 from ..target.anchored import anchored, curvature_at, slope_at
-from ..target.mode import find_mode
+from ..target.mode import find_mode_from
 from ..target.target import Target
 from .base import AbstractEstimator, setting_named
 from .correction import AbstractCorrection, multiplied
@@ -37,8 +37,9 @@ class ControlVariate(AbstractCorrection):
 
     Args:
         inner: the estimator that chooses the data (any).
-        anchor: a, a pytree like the parameters; None searches for the mode.
-        start: where the search starts if no anchor is given.
+        anchor: a, a pytree like the positions of the chains (like the parameters, unless there are constraints or
+            coordinates); None searches for the mode.
+        start: where the search starts if no anchor is given, likewise.
         max_passes: the search begins no further iteration after this many evaluations of the full gradient.
         tolerance: the search ends when the full gradient is this small, relative to that at the start. Wherever the
             search ends, the anchor is valid: a better one only reduces the noise.
@@ -75,7 +76,7 @@ class ControlVariate(AbstractCorrection):
         anchor, searched = self.anchor, 0
         if anchor is None:
             with setting_named("ControlVariate", "start"):
-                found = find_mode(target, self.start, max_passes=self.max_passes, tolerance=self.tolerance)
+                found = find_mode_from(target, self.start, max_passes=self.max_passes, tolerance=self.tolerance)
             anchor, searched = found.position, found.cost.datum_gradients
         else:
             with setting_named("ControlVariate", "anchor"):

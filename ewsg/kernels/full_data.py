@@ -14,7 +14,7 @@ from jaxtyping import Array, Int
 
 from .._core import pytree
 from .._core.component import check_positive
-from .._core.optional import require
+from .._core.optional import lenient, require
 from .._core.types import Key, Position, Scalar
 from ..errors import InputError
 from ..integrators.base import Phase
@@ -30,13 +30,6 @@ _CHECKED_STARTS = 8
 def blackjax() -> Any:
     """BlackJAX, imported only when it is needed."""
     return require("blackjax", extra="nuts")
-
-
-@contextlib.contextmanager
-def lenient() -> Iterator[None]:
-    """Turn strict promotion off while BlackJAX is traced or run: it mixes dtypes."""
-    with jax.numpy_dtype_promotion("standard"):
-        yield
 
 
 @contextlib.contextmanager

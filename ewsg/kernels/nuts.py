@@ -18,7 +18,8 @@ from .._core.types import HostOrDevice, Key, Position, Scalar
 from .._random.streams import chain_keys
 from ..errors import InputError, first_line, shown
 from ..interface import Cost
-from ..target.target import Target, check_start
+from ..target.checking import check_start
+from ..target.target import Target
 from .full_data import AbstractFullKernel, FullSampler, Move, blackjax, check_digits, tempered, unchecked
 
 _MOST_GRADIENTS = 2**32
@@ -168,12 +169,12 @@ def starting_points(
     check_start(init)
     if pytree.is_function(init):
         try:
-            positions = jax.vmap(init)(keys)
+            positions = target.positions_of(jax.vmap(init)(keys), leading=1)
         except Exception as error:
             raise InputError(f"init(key) failed: {first_line(error)}") from error
         target.check(jax.tree.map(lambda leaf: leaf[0], positions))
     else:
-        init = pytree.as_arrays(init)
+        init = target.starting_at(init)
         target.check(init)
         positions = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(keys), *jnp.shape(leaf))), init)
     positions = _widened(positions)

@@ -23,8 +23,8 @@ class Findings:
 
     Attributes:
         error: the largest Monte-Carlo standard error of a mean or an sd, in posterior sd.
-        mean_error: of each mean.
-        sd_error: of each sd.
+        mean_error: of the mean of each number that is kept, as the user sees it: with constraints, constrained.
+        sd_error: of each sd, likewise.
         bias: relative error of the sd that the tilts of the run predict.
         virial: −E[z_k F_k] of each coordinate: 1 where the chain has the right temperature.
         virial_error: its standard errors.
@@ -34,8 +34,8 @@ class Findings:
     """
 
     error: float
-    mean_error: Float[np.ndarray, " d"]
-    sd_error: Float[np.ndarray, " d"]
+    mean_error: Float[np.ndarray, " p"]
+    sd_error: Float[np.ndarray, " p"]
     bias: float
     virial: Float[np.ndarray, " d"]
     virial_error: Float[np.ndarray, " d"]
@@ -48,7 +48,7 @@ def judge(run: Run, accuracy: float, rule: str | None) -> Findings:
     """The findings on the good chains of a run in coordinates, judged against an accuracy.
 
     Args:
-        run: whose draws are the user's parameters, and whose stats are in coordinates z.
+        run: whose draws are the user's parameters, constrained where they are, and whose stats are in coordinates z.
         accuracy: in posterior standard deviations.
         rule: of `Paired`; None if every step takes all data.
     """

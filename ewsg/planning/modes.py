@@ -10,7 +10,7 @@ from .._core import pytree
 from .._core.types import Position
 from ..errors import InputError, NoPlan
 from ..target.data import Dataset
-from ..target.mode import Mode, find_mode
+from ..target.mode import Mode, find_mode_from
 from ..target.target import Target
 
 MOST_PARAMETERS = 500
@@ -61,12 +61,12 @@ def the_mode(target: Target, init: Position, rng: np.random.Generator) -> tuple[
 
 def _patiently(target: Target, init: Position, seed: int) -> tuple[Mode, int]:
     """A search on subsamples; where it ends at no mode, L-BFGS goes on and it looks again. With the cost of all."""
-    found = find_mode(target, init, method="subsamples", seed=seed)
+    found = find_mode_from(target, init, method="subsamples", seed=seed)
     spent = int(found.cost.datum_gradients)
     if _is_near(found) and not found.num_negative:
         return found, spent
-    further = find_mode(target, found.position, method="lbfgs")
-    again = find_mode(target, further.position, method="subsamples", seed=seed)
+    further = find_mode_from(target, found.position, method="lbfgs")
+    again = find_mode_from(target, further.position, method="subsamples", seed=seed)
     return again, spent + int(further.cost.datum_gradients) + int(again.cost.datum_gradients)
 
 
@@ -105,7 +105,7 @@ def farthest_other_mode(
 def _search(target: Target, start: Position) -> tuple[Position | None, int]:
     """Where a search ends, None if it does not converge; and its cost."""
     try:
-        found = find_mode(target, start, method="subsamples", max_passes=_MOST_PASSES)
+        found = find_mode_from(target, start, method="subsamples", max_passes=_MOST_PASSES)
     except InputError:  # the density is not finite there
         return None, 0
     cost = int(found.cost.datum_gradients)
@@ -122,7 +122,7 @@ def elsewhere(init: Position, mode: Position, rng: np.random.Generator) -> list[
     """Two starts: one unit of every parameter away from init, and opposite to the mode."""
 
     def moved(leaf: Float[np.ndarray, "..."]) -> np.ndarray:
-        return (leaf + rng.normal(size=np.shape(leaf))).astype(leaf.dtype)
+        return np.asarray(leaf + rng.normal(size=np.shape(leaf)), leaf.dtype)
 
     return [
         jax.tree.map(lambda leaf: moved(np.asarray(leaf)), init),

@@ -50,7 +50,7 @@ class Planner:
 
     Args:
         target: the posterior.
-        init: where the search for the mode starts.
+        init: the position where the search for the mode starts.
         goal: what the run is for.
         key: of everything random.
         settings: for `run.settings`.
@@ -158,7 +158,7 @@ class Planner:
             self._enter("first pilot", tried, run, choice.bias, objections)
             self._check_stop()
             if not objections:
-                return pytree.host_rows(run.draws, 2), virial
+                return pytree.host_rows(self.target.positions_of(run.draws), 2), virial
             setting = self._cheaper(setting.halved())
         raise NoPlan(_TOO_FAR)
 

@@ -13,7 +13,7 @@ from .._core.types import Position
 from .._engine import interrupt, placement, progress as _progress, start as _start
 from .._engine.draws import Kept
 from .._engine.state import Checkpoint
-from ..collect import AbstractCollector, Draws, InCoordinates, as_collector, check_collector
+from ..collect import AbstractCollector, Draws, as_collector, as_seen, check_collector
 from ..errors import InputError, shown
 from ..estimators import AbstractEstimator, ControlVariate, Full
 from ..result import storage
@@ -132,7 +132,7 @@ def continue_planned(
         return continue_network(run, target, goal, **options)
     saver = Autosave(save_to)
     collector = as_collector(collect) if collect is not None else rebuild(run.settings["collect"], "collect")
-    _check_kept(collector, run.fingerprint["position"])
+    _check_kept(collector, target, run.fingerprint["position"])
     with interrupt.deferred(terminate=save_to is not None) as stop, _progress.bar(1, progress, "sampling") as tick:
         key = _start.root_key(_seed_after(run), run.settings["rng"])
         init = run.fingerprint["position"]
@@ -195,18 +195,18 @@ def _planner(
         raise InputError("a plan needs init=: where the search for the mode starts, a pytree like the parameters")
     placement.mesh(goal.num_chains, devices)
     key = _start.root_key(seed, rng)
-    start = pytree.as_arrays(start)
+    start = target.starting_at(start)
     target.check(start)
-    _check_kept(collector, start)
+    _check_kept(collector, target, start)
     settings = {"seed": "key" if isinstance(seed, jax.Array) else int(seed), GOAL: dataclasses.asdict(goal)}
     return Planner(target, start, goal, key, settings, collector, stop, _text_only(tick), devices)
 
 
-def _check_kept(collector: AbstractCollector, position: Position) -> None:
+def _check_kept(collector: AbstractCollector, target: Target, position: Position) -> None:
     """Raise InputError unless all parameters are kept, or as many numbers: the verdict needs them."""
-    check_collector(collector, position)
-    dimension = pytree.size(position)
-    if pytree.size(jax.eval_shape(collector.row, position)) < dimension:
+    check_collector(collector, jax.eval_shape(target.constrain, position))
+    seen = as_seen(collector, target.support, None)
+    if pytree.size(jax.eval_shape(seen.row, position)) < pytree.size(position):
         raise InputError(
             "a planned run is judged by its draws, which collect= does not keep: leave it out, and apply it to "
             "run.draws"
@@ -253,7 +253,7 @@ def _restored(planner: Planner, run: Run) -> Driven:
     within = target.in_coordinates(coordinates)
     prepared, cost = plain.prepare(within)
     planner.ground = Ground(target, coordinates, within, *_parts(plain, prepared), int(cost.datum_gradients))
-    collector = InCoordinates(planner.collector, coordinates)
+    collector = as_seen(planner.collector, target.support, coordinates)
     sampler = Sampler(within, prepared, integrator)
     restored = run if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)

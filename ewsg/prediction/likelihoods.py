@@ -60,9 +60,10 @@ def log_likelihood_blocks(
         check_count("log_likelihood", "block", block, 1)
     numbers = np.arange(target.num_data, dtype=np.int32) if rows is None else checked_rows(target, rows)
     draws, num_chains, num_draws = checked(draws)
-    _check_fit(target, draws)
+    positions = target.positions_of(draws)
+    _check_fit(target, positions)
     return _blocks(
-        target, draws, numbers, min(len(numbers), block or max(1, _ENTRIES_PER_BLOCK // num_chains // num_draws))
+        target, positions, numbers, min(len(numbers), block or max(1, _ENTRIES_PER_BLOCK // num_chains // num_draws))
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from .._core import pytree
 from .._core.optional import require
 from ..errors import InputError, unknown
 from ..prediction.likelihoods import checked_rows, log_likelihood as _log_likelihood
@@ -97,13 +98,7 @@ def attributes(run: "Run") -> dict[str, Any]:
 def named(alone: str, tree: Any) -> dict[str, np.ndarray]:
     """The arrays of a pytree by name: their keys joined by dots, or `alone` if the tree is one array."""
     found = jax.tree_util.tree_leaves_with_path(tree)
-    return {leaf_name(path, alone): np.asarray(leaf) for path, leaf in found}
-
-
-def leaf_name(path: tuple[Any, ...], alone: str = "theta") -> str:
-    """The name of a parameter: its keys joined by dots; `theta` when the parameters are one array."""
-    parts = [str(getattr(entry, "key", getattr(entry, "name", getattr(entry, "idx", entry)))) for entry in path]
-    return ".".join(parts) or alone
+    return {pytree.leaf_name(path, alone): np.asarray(leaf) for path, leaf in found}
 
 
 def _data(target: Target, rows: np.ndarray | None) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:

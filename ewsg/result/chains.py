@@ -20,7 +20,7 @@ from .._engine.draws import Kept
 from .._engine.driver import Driver, Snapshot
 from .._engine.plan import Plan
 from .._engine.state import HOT_RATIO, Checkpoint, Limits
-from ..collect import AbstractCollector, InCoordinates
+from ..collect import AbstractCollector, as_seen
 from ..errors import InputError, first_line
 from ..sampler import AbstractSampler
 from ..target.coordinates import AbstractCoordinates
@@ -89,9 +89,9 @@ def begin(
     """Chains at their starting points.
 
     Args:
-        target: the posterior of the user's parameters θ.
+        target: the posterior of θ, unconstrained.
         sampler: the transition, for the posterior in the coordinates z if there are any.
-        collector: what is kept of each draw, a function of θ.
+        collector: what is kept of each draw, a function of the parameters as the user sees them.
         coordinates: z, with θ = c + L z; None if chains run in θ.
         at: the starting points θ.
         key: the root key.
@@ -103,11 +103,12 @@ def begin(
     positions = at.positions
     if coordinates is not None:
         positions = jax.tree.map(np.asarray, _located(coordinates, positions))
-        collector = InCoordinates(collector, coordinates)
+    collector = as_seen(collector, target.support, coordinates)
     sampler.check(positions)
     num_chains = jax.tree.leaves(positions)[0].shape[0]
     settings = settings | {
         "coordinates": describe(coordinates),
+        "support": None if target.support is None else target.support.in_words(),
         "temperature": float(sampler.temperature),
         "num_chains": num_chains,
         "num_data": target.num_data,

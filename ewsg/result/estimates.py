@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import numpy as np
 
+from .._core import pytree
 from ..collect import MomentsSummary
-from .arviz import leaf_name
 from .mixing import mixing, rhat_of_moments, screen
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def estimates(run: "Run") -> Estimates:
     """Estimates from the good chains of a run; without a table if it kept neither draws nor moments."""
     draws = run.good_draws()
     if jax.tree.leaves(draws):
-        return _from_draws(draws, run.cost.datum_gradients)
+        return _from_draws(draws, run.cost.datum_gradients, run.settings.get("support"))
     if isinstance(run.collected, MomentsSummary) and jax.tree.leaves(run.collected):
         return _from_moments(run, run.collected)
     return Estimates({})
@@ -74,7 +74,7 @@ def _leaves(tree: Any, leading: int) -> list[_Leaf]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
         array = np.asarray(leaf)
         shape = array.shape[leading:]
-        found.append(_Leaf(leaf_name(path), shape, array.reshape(*array.shape[:leading], math.prod(shape))))
+        found.append(_Leaf(pytree.leaf_name(path), shape, array.reshape(*array.shape[:leading], math.prod(shape))))
     return found
 
 
@@ -98,8 +98,9 @@ def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str
         start += size
 
 
-def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
+def _from_draws(draws: Any, datum_gradients: int, support: dict[str, Any] | None) -> Estimates:
     leaves = _leaves(draws, 2)
+    moving = _moving(leaves, support)
     total = sum(leaf.values.shape[-1] for leaf in leaves)
     if total == 0:
         return Estimates({})
@@ -108,7 +109,8 @@ def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
         screened.append(screen(values))
         flat = values.reshape(len(values), -1)
         stuck = np.flatnonzero((flat == flat[:, :1]).all(1)) if flat.shape[1] > 1 else []
-        still = names[stuck[0]] if still is None and len(stuck) else still
+        stuck = [k for k in stuck if names[k] not in moving]
+        still = names[stuck[0]] if still is None and stuck else still
     table = _table(leaves, np.arange(min(total, SHOWN_PARAMETERS)), datum_gradients)
     found = [_worst(table["parameter"], table["rhat"], table["ess"])] if table else []
     apart = np.concatenate(screened)
@@ -118,6 +120,17 @@ def _from_draws(draws: Any, datum_gradients: int) -> Estimates:
         found.append(_worst(names, rhat, ess))
     worst = max((one for one in found if one is not None), key=lambda one: one.rhat, default=None)
     return Estimates(table, total, worst, still)
+
+
+def _moving(leaves: list[_Leaf], support: dict[str, Any] | None) -> set[str]:
+    """Names of scalars that may well be constant: of deterministic sites, and the zeros of a Cholesky factor."""
+    if support is None:
+        return set()
+    free = [leaf for leaf in leaves if leaf.name in support["derived"]]
+    for leaf in leaves:
+        if leaf.name in support["constrained"] and not (leaf.values == leaf.values[:1, :1]).all():
+            free.append(leaf)
+    return {leaf.scalar(i) for leaf in free for i in range(leaf.values.shape[-1])}
 
 
 def _worst(names: Sequence[str] | np.ndarray, rhat: np.ndarray, ess: np.ndarray) -> Worst | None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -102,14 +103,30 @@ def _standard_errors(values: Float[np.ndarray, "chain draw p"]) -> Float[np.ndar
 
 
 def _sds(run: "Run", dimension: int) -> Float[np.ndarray, " d"] | float:
-    """Posterior sd of each parameter; 1 in coordinates, which are chosen so, and infinite if it is not known."""
+    """Posterior sd of each parameter; 1 in coordinates, which are chosen so, and infinite if it is not known.
+
+    It is not known of the unconstrained position of a constrained parameter, whose draws are those of the latter.
+    """
     if _in_coordinates(run):
         return 1.0
-    draws = pytree.host_rows(run.good_draws(), 2) if len(scalar_names(run.draws)) == dimension else None
-    if draws is None:
-        return np.inf
-    sd = draws.std((0, 1))
-    return np.where(sd > 0, sd, np.inf)
+    names, known = scalar_names(run.draws), _names(run)
+    draws = pytree.host_rows(run.good_draws(), 2)
+    sds = dict(zip(names, draws.std((0, 1)), strict=True)) if names else {}
+    found = np.array([sds.get(name, 0.0) for name in known]) if len(known) == dimension else np.zeros(dimension)
+    return np.where(found > 0, found, np.inf)
+
+
+def _names(run: "Run") -> list[str]:
+    """The names of the scalars that chains sample."""
+    support = run.settings.get("support")
+    if support is None:
+        return scalar_names(run.draws)
+    names = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path(run.fingerprint.get("position")):
+        name = pytree.leaf_name(path)
+        shown = f"{name} (unconstrained)" if name in support["constrained"] else name
+        names += scalar_names({shown: np.asarray(leaf)[None, None]})
+    return names
 
 
 def _in_coordinates(run: "Run") -> bool:
@@ -117,7 +134,7 @@ def _in_coordinates(run: "Run") -> bool:
 
 
 def _name(run: "Run", number: int) -> str:
-    names = scalar_names(run.draws)
+    names = _names(run)
     if _in_coordinates(run) or len(names) != run.stats["virial"].shape[2]:
         return f"coordinate {number}"
     return names[number]

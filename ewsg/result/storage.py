@@ -13,7 +13,7 @@ from ..errors import FileFormatError, InputError, shown
 from ..sampler import AbstractSampler
 from .cost import RunCost
 from .file import archive, header as headers
-from .file.trees import SavedChains, StoredTree, flatten
+from .file.trees import Form, SavedChains, StoredTree, flatten
 from .file.writing import check_writable, write
 from .restore import restore
 from .run import Run
@@ -72,7 +72,8 @@ def _read(path: str | os.PathLike, like: Position | None) -> tuple[dict[str, Any
     if like is not None:
         built |= _shaped(trees, like, whole=header["settings"]["collect"] == describe(Draws()))
     if header["settings"]["collect"] == describe(Moments()):
-        built["collected"] = _moments(trees, like) or built["collected"]
+        derived = (header["settings"].get("support") or {}).get("derived", [])
+        built["collected"] = _moments(trees, like, derived) or built["collected"]
     fingerprint = dict(header["fingerprint"])
     if built["position"] is not None:
         fingerprint["position"] = built["position"]
@@ -134,16 +135,25 @@ def _shaped(trees: dict[str, StoredTree | None], like: Position, *, whole: bool)
     return shaped
 
 
-def _moments(trees: dict[str, StoredTree | None], like: Position | None) -> MomentsSummary | None:
-    """Mean and variance, each in the structure of the position; None if the file holds something else."""
+def _moments(trees: dict[str, StoredTree | None], like: Position | None, derived: list[str]) -> MomentsSummary | None:
+    """Mean and variance, each in the structure of the parameters; None if the file holds something else."""
     position, collected = trees["position"], trees["collected"]
     if position is None or collected is None:
         return None
-    paths, half = position.form.paths, len(position.form.paths)
-    if collected.form.paths != [f".{field}{path}" for field in MomentsSummary._fields for path in paths]:
+    form = _with_derived(position.form, derived)
+    half = len(form.paths)
+    if collected.form.paths != [f".{field}{path}" for field in MomentsSummary._fields for path in form.paths]:
         return None
-    build = position.form.build if like is None else jax.tree.structure(like).unflatten
+    build = form.build if like is None else jax.tree.structure(like).unflatten
     return MomentsSummary(build(collected.leaves[:half]), build(collected.leaves[half:]))
+
+
+def _with_derived(form: Form, derived: list[str]) -> Form:
+    """The form of parameters in a dict together with what is derived from them."""
+    if not derived:
+        return form
+    names = sorted([*(name for name, _ in form.structure["dict"]), *derived])
+    return Form({"dict": [[name, "leaf"] for name in names]}, [f"[{name!r}]" for name in names])
 
 
 def _canonical(leaf: Any) -> np.dtype:

@@ -1,5 +1,6 @@
 """The posterior to sample: its data, likelihood and prior, its mode, and transformations of it."""
 
-from .target import Target, check_start, flat
+from .checking import check_start
+from .target import Target, flat
 
 __all__ = ["Target", "check_start", "flat"]

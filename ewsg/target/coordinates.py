@@ -16,7 +16,7 @@ from .._core import pytree
 from .._core.component import Component, as_real
 from .._core.types import Batch, HostOrDevice, Position
 from ..errors import InputError
-from .likelihood import AbstractLikelihood
+from .likelihood import AbstractLikelihood, AbstractMapped
 
 Vector = Float[HostOrDevice, " d"]
 
@@ -142,33 +142,25 @@ class LowRank(AbstractCoordinates):
         return vector + self.directions @ (by * (vector @ self.directions))
 
 
-class CoordinateLikelihood(AbstractLikelihood):
+class CoordinateLikelihood(AbstractMapped):
     """ℓ_i(c + L z), a function of z."""
 
     likelihood: AbstractLikelihood
     coordinates: AbstractCoordinates
 
-    def __call__(self, params: Vector, datum: Batch) -> Float[Array, ""]:
-        return self.likelihood(self.coordinates.place(params), datum)
-
-    def values(self, params: Vector, batch: Batch) -> Float[Array, " b"]:
-        return self.likelihood.values(self.coordinates.place(params), batch)
+    def place(self, params: Vector) -> Position:
+        return self.coordinates.place(params)
 
     def gradient(self, params: Vector, batch: Batch, weights: Float[Array, " b"]) -> Vector:
-        gradient = self.likelihood.gradient(self.coordinates.place(params), batch, weights)
+        gradient = self.likelihood.gradient(self.place(params), batch, weights)
         return self.coordinates.pull(ravel_pytree(gradient)[0]).astype(params.dtype)
 
-    def directional(self, params: Vector, batch: Batch, direction: Vector) -> Float[Array, " b"]:
-        position, tangent = jax.jvp(self.coordinates.place, (params,), (direction,))
-        return self.likelihood.directional(position, batch, tangent)
-
     def gradients(self, params: Vector, batch: Batch) -> Float[HostOrDevice, "b d"]:
-        each = self.likelihood.gradients(self.coordinates.place(params), batch)
-        return self._pulled(each, params)
+        return self._pulled(self.likelihood.gradients(self.place(params), batch), params)
 
     def gradient_changes(self, params: Vector, anchor: Vector, batch: Batch) -> Float[HostOrDevice, "b d"]:
-        place = self.coordinates.place
-        return self._pulled(self.likelihood.gradient_changes(place(params), place(anchor), batch), params)
+        changes = self.likelihood.gradient_changes(self.place(params), self.place(anchor), batch)
+        return self._pulled(changes, params)
 
     def _pulled(self, each: Position, params: Vector) -> Float[HostOrDevice, "b d"]:
         """Lᵀ g of stacked gradients g: d² operations for each."""

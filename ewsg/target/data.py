@@ -42,6 +42,13 @@ class Dataset(eqx.Module):
         return draw(key, self.size, count)
 
 
+class Held(eqx.Module):
+    """A minibatch in place of all n data."""
+
+    arrays: Batch
+    size: int = eqx.field(static=True)
+
+
 def _owned(arrays: Batch) -> Batch:
     """The arrays, checked and on the device; shapes and sizes are checked before any array is copied."""
     named = pytree.named_leaves("data", arrays)

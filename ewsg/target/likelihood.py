@@ -103,6 +103,26 @@ class OfModule(PerDatum):
         self.predict = as_module(predict)
 
 
+class AbstractMapped(AbstractLikelihood):
+    """ℓ_i(θ(z)), a function of z: the likelihood of parameters θ that are a function of the position z."""
+
+    likelihood: eqx.AbstractVar[AbstractLikelihood]
+
+    @abc.abstractmethod
+    def place(self, params: Position) -> Position:
+        """θ(z)."""
+
+    def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
+        return self.likelihood(self.place(params), datum)
+
+    def values(self, params: Position, batch: Batch) -> Float[Array, " b"]:
+        return self.likelihood.values(self.place(params), batch)
+
+    def directional(self, params: Position, batch: Batch, direction: Position) -> Float[Array, " b"]:
+        position, tangent = jax.jvp(self.place, (params,), (direction,))
+        return self.likelihood.directional(position, batch, tangent)
+
+
 def _in_order(gradient: Array) -> Array:
     """The gradient of a large matrix, stored in row-major order: XLA computes that of w in x @ w transposed."""
     return stored(gradient) if gradient.ndim > 1 and gradient.size >= _LARGE_MATRIX_ENTRIES else gradient

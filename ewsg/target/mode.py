@@ -107,7 +107,8 @@ def find_mode(
 
     Args:
         target: the posterior.
-        init: where the search starts, a pytree of floating-point arrays.
+        init: where the search starts, a pytree of floating-point arrays. The mode of a target with constraints is that
+            of its density over unconstrained positions, and `Mode.position` is one (`target.constrain`).
         method: "lbfgs", "newton" or "subsamples".
         max_passes: no iteration begins after this many passes over the data.
         tolerance: when the search ends. For "lbfgs" (default 1e-4), ‖∇V‖ ≤ tolerance · ‖∇V(init)‖; it then restarts
@@ -133,6 +134,13 @@ def find_mode(
     process.check()
     if not isinstance(target, Target):
         raise InputError(f"find_mode(target, init) takes an ewsg.Target first, not {shown(target)}")
+    return find_mode_from(target, target.starting_at(init), method, max_passes, tolerance, seed)
+
+
+def find_mode_from(
+    target: Target, init: Position, method: str = "lbfgs", max_passes: int = 500, tolerance: Any = None, seed: int = 0
+) -> Mode:
+    """`find_mode` from a position, unconstrained."""
     check_choice("find_mode", "method", method, tuple(_TOLERANCES))
     check_count("find_mode", "max_passes", max_passes, 1)
     tolerance = _TOLERANCES[method] if tolerance is None else tolerance

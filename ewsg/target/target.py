@@ -1,6 +1,6 @@
 """The posterior to sample: −V(θ) = log prior(θ) + Σ_i ℓ(θ, datum_i)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -14,15 +14,24 @@ from .._core import pytree
 from .._core.compiler import times_one
 from .._core.component import as_module
 from .._core.types import Batch, Indices, Key, Position
-from ..errors import InputError, first_line
+from ..errors import InputError
+from .checking import check_parameters, check_scalar, check_start
+from .constraints import (
+    AbstractSupport,
+    ConstrainedLikelihood,
+    ConstrainedPrior,
+    bijections,
+    constrained,
+    unconstrained,
+)
 from .coordinates import AbstractCoordinates, CoordinateLikelihood, CoordinatePrior
-from .data import Dataset
+from .data import Dataset, Held
 from .density import log_density
 from .likelihood import AbstractLikelihood, OfModule, PerDatum
+from .numpyro.reading import read
 
 _ROWS_PER_BLOCK = 16_384
 _BLOCK_BYTES = 256 * 2**20
-_LISTED_LEAVES = 3
 
 
 def flat(params: Position) -> Float[Array, ""]:
@@ -44,6 +53,10 @@ class Target(eqx.Module):
         data: pytree of arrays with one leading axis, one row per datum.
         init: the default starting point of `ewsg.sample`, a pytree like the parameters. The models of `ewsg.models`
             have one.
+        constraints: for parameters in a dict, the constraints of some by name, {"tau": "positive"}: "positive",
+            "unit_interval", "simplex", "ordered", "corr_cholesky", or any of `numpyro.distributions.constraints`.
+            Chains then sample unconstrained positions, with the log-Jacobian in the prior; `init` and draws are the
+            parameters themselves. Methods of a target take positions: `unconstrain` gives them.
 
     Example:
         >>> import jax.numpy as jnp, jax.scipy.stats as stats, ewsg
@@ -57,18 +70,30 @@ class Target(eqx.Module):
     log_prior: Callable
     data: Dataset
     init: Position | None
+    support: AbstractSupport | None
 
     def __init__(
-        self, log_likelihood: Callable, log_prior: Callable | None, data: Batch, *, init: Position | None = None
+        self,
+        log_likelihood: Callable,
+        log_prior: Callable | None,
+        data: Batch,
+        *,
+        init: Position | None = None,
+        constraints: Mapping[str, Any] | None = None,
     ):
         for name, function in (("log_likelihood", log_likelihood), ("log_prior", log_prior or flat)):
             if not callable(function):
                 raise InputError(f"{name} must be a function, not {type(function).__name__}")
         is_model = isinstance(log_likelihood, AbstractLikelihood)
-        self.likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
-        self.log_prior = as_module(log_prior or flat)
+        likelihood = log_likelihood if is_model else PerDatum(log_likelihood)
+        prior = as_module(log_prior or flat)
+        self.support = support = bijections(constraints) if constraints else None
+        self.likelihood = likelihood if support is None else ConstrainedLikelihood(likelihood, support)
+        self.log_prior = prior if support is None else ConstrainedPrior(prior, support)
         self.data = Dataset(data)
         self.init = None if init is None else pytree.as_arrays(init)
+        if support is not None and init is not None:
+            support.check(self.init)
 
     @classmethod
     def from_module(
@@ -94,6 +119,39 @@ class Target(eqx.Module):
         modules.check_data(module, loss, target.data.arrays)
         return target
 
+    @classmethod
+    def from_numpyro(cls, model: Callable, *args: Any, plate: str | None = None, **kwargs: Any) -> "Target":
+        """The posterior of a NumPyro model, its likelihood split over the rows of its data.
+
+        The model has one plate of data, `with numpyro.plate("data", n)`, and its likelihood inside; all other sites are
+        the prior. Either its data are arguments with n rows, from which it reads n; or the plate has a `subsample_size`
+        (`numpyro.subsample`, or `y[rows]` for the rows of the plate). Other arguments are constants. Chains sample
+        unconstrained positions. Draws are the values of the sites, and of deterministic ones that do not depend on the
+        rows; `init` likewise, by default NumPyro's `init_to_median`.
+
+        Latent sites inside the plate, discrete ones, likelihoods outside of it or in several plates, and whatever else
+        does not add up to NumPyro's own potential energy, raise InputError (docs/numpyro.md).
+
+        Args:
+            model: the model, a function.
+            *args: its arguments.
+            plate: the name of the data's plate, needed only if observed sites are in several plates at once.
+            **kwargs: its keyword arguments.
+
+        Example:
+            >>> import numpy as np, numpyro, numpyro.distributions as dist, ewsg
+            >>> def model(y):
+            ...     scale = numpyro.sample("scale", dist.HalfNormal(5.0))
+            ...     with numpyro.plate("data", len(y)):
+            ...         numpyro.sample("y", dist.Normal(0.0, scale), obs=y)
+            >>> target = ewsg.Target.from_numpyro(model, np.array([0.3, -1.2, 0.8]))
+            >>> target.num_data, list(target.init)
+            (3, ['scale'])
+        """
+        parts = read(model, args, kwargs, plate)
+        target = cls(parts.likelihood, parts.prior, parts.data, init=parts.init)
+        return eqx.tree_at(lambda target: target.support, target, parts.support, is_leaf=lambda node: node is None)
+
     def __hash__(self) -> int:  # by identity, so that users can jit its methods
         return id(self)
 
@@ -117,24 +175,54 @@ class Target(eqx.Module):
 
     def take(self, indices: Indices) -> Batch:
         """The data at `indices`, gathered row by row."""
-        if isinstance(self.data, _Held):
+        if isinstance(self.data, Held):
             return self.data.arrays
         return jax.tree.map(times_one, self.data.take(indices))
 
     def hold(self, indices: Indices) -> "Target":
         """A view of this target whose minibatch `indices` is already gathered; valid only for those indices."""
-        return eqx.tree_at(lambda target: target.data, self, _Held(self.take(indices), self.num_data))
+        return eqx.tree_at(lambda target: target.data, self, Held(self.take(indices), self.num_data))
 
     def in_coordinates(self, coordinates: AbstractCoordinates) -> "Target":
         """The posterior of z, where θ = c + L z: the same data, with one vector z in place of the parameters."""
         likelihood = CoordinateLikelihood(self.likelihood, coordinates)
         prior = CoordinatePrior(self.log_prior, coordinates)
         return eqx.tree_at(
-            lambda target: (target.likelihood, target.log_prior, target.init),
+            lambda target: (target.likelihood, target.log_prior, target.init, target.support),
             self,
-            (likelihood, prior, coordinates.start()),
+            (likelihood, prior, coordinates.start(), None),
             is_leaf=lambda node: node is None,
         )
+
+    def constrain(self, position: Position) -> Position:
+        """The parameters at a position, as draws have them, deterministic sites included; without constraints, it."""
+        return position if self.support is None else self.support.constrain(position)
+
+    def unconstrain(self, parameters: Position) -> Position:
+        """The position of parameters such as `init` or a draw: what the methods of a target take."""
+        return parameters if self.support is None else self.support.unconstrain(parameters)
+
+    def starting_at(self, init: Position) -> Position:
+        """The position of a starting point that a user gave, as arrays; raises InputError if it is not one."""
+        check_start(init)
+        init = pytree.as_arrays(init)
+        if self.support is None:
+            return init
+        check_parameters(init)
+        self.support.check(init)
+        return unconstrained(self.support, init)
+
+    def draws_at(self, positions: Position, leading: int = 2) -> Position:
+        """The parameters at positions that are stacked along `leading` axes."""
+        if self.support is None:
+            return positions
+        return jax.tree.map(np.asarray, constrained(self.support, positions, leading))
+
+    def positions_of(self, draws: Position, leading: int = 2) -> Position:
+        """The positions of draws that are stacked along `leading` axes."""
+        if self.support is None:
+            return draws
+        return jax.tree.map(np.asarray, unconstrained(self.support, draws, leading))
 
     @property
     def is_centred(self) -> bool:
@@ -213,69 +301,5 @@ class Target(eqx.Module):
         """Raise InputError, before anything is compiled, if these parameters or densities cannot be sampled."""
         check_parameters(position)
         datum = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), self.data.arrays)
-        _check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
-        _check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)
-
-
-class _Held(eqx.Module):
-    """A minibatch in place of all n data."""
-
-    arrays: Batch
-    size: int = eqx.field(static=True)
-
-
-def check_start(init: Any) -> None:
-    """Raise InputError for an init that is neither parameters nor a function, before it is mapped or called."""
-    if modules.is_module_with_variables(init):
-        raise InputError(
-            f"init is a module ({type(init).__name__}): start from its parameters, ewsg.modules.parameters(module)"
-        )
-    pytree.named_leaves("init", init)
-
-
-def check_parameters(position: Position) -> None:
-    """Raise InputError unless the position is a non-empty pytree of finite floating-point arrays."""
-    check_start(position)
-    named = pytree.named_leaves("init", position)
-    if not named:
-        raise InputError("init has no parameters: give a pytree of floating-point arrays")
-    for name, leaf in named.items():
-        if callable(leaf):
-            raise InputError(
-                f"{name} is a function: give arrays only; those of a module are ewsg.modules.parameters(module) or "
-                "eqx.filter(module, eqx.is_inexact_array)"
-            )
-        if not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.floating):
-            kind = getattr(leaf, "dtype", type(leaf).__name__)
-            raise InputError(f"{name} has dtype {kind}: parameters must be floating-point (write 0.0, not 0)")
-        if leaf.size == 0:
-            raise InputError(f"{name} has no entries: give every parameter at least one")
-        if not np.all(np.isfinite(np.asarray(leaf))):
-            raise InputError(f"{name} has NaN or infinite entries: start every parameter at a finite value")
-
-
-def _shapes(error: Exception, position: Position) -> str:
-    """A note with the shapes of the parameters, in case they have an axis of chains or a wrong structure."""
-    if isinstance(error, jax.errors.JAXTypeError):  # the function cannot be traced, whatever the shapes
-        return ""
-    named = pytree.named_leaves("params", position)
-    listed = ", ".join(f"{name} {leaf.shape}" for name, leaf in list(named.items())[:_LISTED_LEAVES])
-    more = ", ..." if len(named) > _LISTED_LEAVES else ""
-    return f" (shapes at the start: {listed}{more}; a start has no axis of chains)"
-
-
-def _check_scalar(name: str, signature: str, summed: str, function: Callable, *args) -> None:
-    try:
-        shape = jax.eval_shape(function, *args)
-    except Exception as error:
-        raise InputError(f"{name}{signature} failed: {first_line(error)}{_shapes(error, args[0])}") from error
-    leaves = jax.tree.leaves(shape)
-    if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
-        raise InputError(f"{name}{signature} must return one real scalar, not {shape}")
-    if leaves[0].shape != ():
-        raise InputError(
-            f"{name}{signature} must return one real scalar, not shape {leaves[0].shape}: sum over the entries of "
-            f"{summed}, or, if init has an axis of chains, give one start (init=lambda key: ... makes one per chain)"
-        )
-    if not jnp.issubdtype(leaves[0].dtype, jnp.floating):
-        raise InputError(f"{name}{signature} must return one real scalar, not {leaves[0].dtype}: make it a float")
+        check_scalar("log_likelihood", "(params, datum) of one datum", "the datum", self.likelihood, position, datum)
+        check_scalar("log_prior", "(params)", "the parameters", self.log_prior, position)

@@ -64,6 +64,7 @@ def mean_trace(
         integrator or rebuild(run.settings["integrator"], "integrator"),
     )
     positions, num_chains = _spread(run, num_points)
+    positions = target.positions_of(positions, leading=1)
     traces = force_traces(sampler, positions, _random.checked_key(seed), num_replicates=num_replicates)
     by_chain = traces.reshape(num_chains, -1).mean(axis=1)
     error = np.std(by_chain, ddof=1) / np.sqrt(num_chains) if num_chains > 1 else np.nan

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ewsg
+from ewsg._core import optional
 
 ROOT = Path(__file__).parents[2]
 MARKS = {
@@ -62,6 +63,23 @@ def test_the_page_on_planning_runs_from_top_to_bottom(tmp_path, monkeypatch):
     steady = [row for row in rows if row[0] not in ("mode", "pilots")]
     assert [row[2] for row in steady] == [notes[row[0]][1] for row in steady]
     assert names["run"].ok.all()
+    assert len(text.splitlines()) <= 120
+
+
+@pytest.mark.slow
+@pytest.mark.float32
+def test_the_page_on_numpyro_runs_from_top_to_bottom(capsys):
+    text = (ROOT / "docs/numpyro.md").read_text()
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        with optional.lenient():
+            exec(code, names)
+        assert names["run"].verdict.reached
+    lines = capsys.readouterr().out.splitlines()
+    assert [name for name in ("concentration", "dispersion", "slopes[0]") if any(name in line for line in lines)]
+    difference, (mean, expected) = float(lines[-2]), map(float, lines[-1].split())
+    assert abs(difference) < 0.1
+    assert abs(mean / expected - 1) < 4 * 0.025 / np.sqrt(1_002)
     assert len(text.splitlines()) <= 120
 
 

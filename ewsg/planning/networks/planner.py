@@ -135,7 +135,9 @@ class NetworkPlanner:
         assert heating.run is not None
         if not heating.run.ok.all():  # the step is far too large: what is measured here would be too
             return positions, positions
-        points = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), heating.run.draws)
+        points = jax.tree.map(
+            lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), self.target.positions_of(heating.run.draws)
+        )
         return heating.positions, points
 
     def _chosen(self, points: Position, more: int = 1) -> Setting:

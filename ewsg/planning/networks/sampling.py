@@ -15,7 +15,7 @@ from ..._core.types import Key, Position
 from ..._engine import interrupt, placement, progress as _progress, start as _start
 from ..._engine.draws import Kept
 from ..._engine.state import Checkpoint
-from ...collect import AbstractCollector, Draws, as_collector
+from ...collect import AbstractCollector, Draws, as_collector, as_seen
 from ...errors import InputError
 from ...estimators import Full
 from ...result import storage
@@ -48,7 +48,11 @@ def is_network(target: Any, init: Any = None) -> bool:
     start = target.init if init is None else init
     if start is None or pytree.is_function(start):
         return False
-    return pytree.size(jax.tree.map(np.asarray, start)) > _MOST_PARAMETERS
+    start = jax.tree.map(np.asarray, start)
+    if target.support is not None:
+        target.support.check(start)
+        start = jax.eval_shape(target.unconstrain, start)
+    return pytree.size(start) > _MOST_PARAMETERS
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -241,11 +245,14 @@ def _restored(planner: NetworkPlanner, run: Run) -> Leg:
     estimator = rebuild(settings["estimator"], "estimator")
     integrator = rebuild(settings["integrator"], "integrator")
     sampler = Sampler(target, estimator, integrator)
-    restored = run if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, Draws())
+    collector = as_seen(Draws(), target.support, None)
+    restored = run if isinstance(run.checkpoint, Checkpoint) else restore(run, sampler, collector)
     assert isinstance(restored.checkpoint, Checkpoint)
     checkpoint = jax.tree.map(lambda leaf: leaf.copy(), restored.checkpoint)  # the loop takes its arguments over
     kept = Kept(restored.draws, restored.stats)
-    chains = Chains(sampler, Draws(), settings, restored.fingerprint, checkpoint, kept, restored.cost, planner.devices)
+    chains = Chains(
+        sampler, collector, settings, restored.fingerprint, checkpoint, kept, restored.cost, planner.devices
+    )
     batch = 0 if isinstance(estimator, Full) else 2 * estimator.batch_size
     rule = "weight" if isinstance(estimator, Full) else estimator.rule
     setting = Setting(batch, integrator.step_size, integrator.friction, rule)

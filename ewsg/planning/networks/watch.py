@@ -60,7 +60,7 @@ def known(run: Run, target: Target) -> Agreement:
     """How well the good chains of a run know their predictions."""
     if run.ok.sum() < 2:
         return Agreement(float("inf"), float("inf"))
-    found = agreement(predictions(target, run.good_draws()))
+    found = agreement(predictions(target, target.positions_of(run.good_draws())))
     return Agreement(*(number if np.isfinite(number) else float("inf") for number in found))
 
 

@@ -141,8 +141,19 @@ def _check_settings(settings: Any) -> None:
     _require(not settings.get("interrupted") or "num_steps" in settings, "number of steps")
     if settings.get("verdict") is not None:
         verdict_of(settings["verdict"])
+    _check_support(settings.get("support"))
     for name in ("likely_cause", "rng"):
         _require(isinstance(settings.get(name, ""), str), name)
+
+
+def _check_support(support: Any) -> None:
+    """Names of what is constrained, with words, and of what is derived; None without constraints."""
+    if support is None:
+        return
+    _require(isinstance(support, dict) and set(support) == {"constrained", "derived"}, "support")
+    _require(isinstance(support["constrained"], dict) and isinstance(support["derived"], list), "support")
+    words = [*support["constrained"].values(), *support["derived"]]
+    _require(all(isinstance(word, str) for word in words), "support")
 
 
 def _check_cost(cost: Any) -> None:

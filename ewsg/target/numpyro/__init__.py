@@ -1,0 +1,1 @@
+"""NumPyro models as targets: read, split into prior and rows, and verified."""
