@@ -188,3 +188,9 @@ def test_many_parameters_are_planned_as_networks_are(tmp_path):
     again = ewsg.resume(tmp_path / "run.npz", wide, num_steps=10, progress=False)
     old = run.draws["s"].shape[1]
     np.testing.assert_array_equal(again.draws["s"][:, :old], run.draws["s"])
+
+
+def test_log_likelihoods_of_draws_are_those_of_the_parameters(run, target):
+    rate = run.draws["rate"].astype(np.float64)[..., None]
+    found = run.log_likelihood(target, rows=[0, 7, 299])
+    np.testing.assert_allclose(found, np.log(rate) - rate * X[[0, 7, 299]], rtol=1e-4, atol=1e-5)
