@@ -14,6 +14,7 @@ from .arviz import to_arviz
 from .cost import RunCost
 from .file.trees import SavedChains, store
 from .file.writing import write
+from .html import run_html
 from .predictive import PredictiveVerdict, verdict_of
 from .summary import Summary, summarize
 from .verdict import Verdict
@@ -137,6 +138,9 @@ class Run:
         if isinstance(checkpoint, Checkpoint):
             checkpoint = SavedChains(store(checkpoint), {})
         return self.__dict__ | {"checkpoint": checkpoint}
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
 
     def __repr__(self) -> str:
         good = int(self.ok.sum())

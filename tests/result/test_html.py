@@ -1,0 +1,79 @@
+"""What a notebook shows of a run and of its summary."""
+
+import dataclasses
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from ewsg.result import Run, RunCost
+from ewsg.result.columns import formatted
+from ewsg.result.verdict import Verdict
+
+SETTINGS = {
+    "estimator": {"component": "Uniform", "batch_size": 10},
+    "integrator": {"component": "Underdamped", "step_size": 0.01},
+    "temperature": 1.0,
+    "num_steps": 1000,
+}
+VERDICT = Verdict("reached", 0.05, 0.03, 0.02, 0.01, 0.93, 1.21, 4.5, 3e-4)
+NAME = '<b onclick="alert(1)">&w'
+
+
+def made_up(verdict=None, status="ok"):
+    draws = {NAME: np.random.default_rng(0).normal(size=(4, 200, 23)).astype(np.float32)}
+    stats = {"noise_ratio": np.full((4, 200), 0.25)}
+    settings = SETTINGS if verdict is None else SETTINGS | {"verdict": verdict.to_json()}
+    return Run(draws, stats, np.array(["ok", "ok", "ok", status]), RunCost(1000, 0, 2.0, 1.0, 0.5), settings)
+
+
+def parsed(shown):
+    """The fragment as a tree; it fails to parse if a tag is open or a name is not escaped."""
+    return ElementTree.fromstring(shown._repr_html_())
+
+
+def text(tree):
+    return "".join(tree.itertext())
+
+
+def test_the_table_of_a_summary_has_its_values():
+    summary = made_up().summary()
+    tree = parsed(summary)
+    head, *rows = ([cell.text for cell in row] for row in tree.iter("tr"))
+    assert head == list(summary.parameters)
+    wanted = zip(*summary.parameters.values(), strict=True)
+    assert rows == [[formatted(name, value) for name, value in zip(head, row, strict=True)] for row in wanted]
+    assert rows[0][0] == f"{NAME}[0]"
+    assert float(rows[0][1]) == pytest.approx(summary.parameters["mean"][0], rel=1e-2)
+    assert "... and 3 more parameters" in text(tree)
+    assert summary.extreme in text(tree)
+    assert "noise ratio 0.25" in text(tree)
+
+
+@pytest.mark.parametrize("shown", [made_up(), made_up().summary()])
+def test_colours_are_the_notebooks_own(shown):
+    style = next(parsed(shown).iter("style")).text
+    assert "color: inherit" in style
+    assert "background" not in style
+    assert "http" not in shown._repr_html_()
+
+
+@pytest.mark.parametrize("word", ["reached", "biased"])
+def test_a_verdict_is_shown_once_and_as_what_it_is(word):
+    run = made_up(dataclasses.replace(VERDICT, word=word))
+    for shown in (run, run.summary()):
+        found = [part for part in parsed(shown).iter("p") if text(part) == str(run.verdict)]
+        assert [part.get("class") for part in found] == ["ewsg-good" if word == "reached" else "ewsg-warning"]
+
+
+def test_failed_chains_and_other_warnings_are_marked():
+    run = made_up(status="diverged")
+    marked = [text(part) for part in parsed(run.summary()).iter("p") if part.get("class") == "ewsg-warning"]
+    assert marked == run.summary().warnings
+    assert "1 of 4 chains failed" in text(parsed(run))
+
+
+def test_a_run_is_shown_without_a_look_at_its_draws():
+    """The summary of a large network takes seconds; the last line of a cell should not."""
+    run = dataclasses.replace(made_up(VERDICT), draws={"w": np.full((4, 200, 1), np.nan)})
+    assert repr(run) in text(parsed(run))
