@@ -5,6 +5,8 @@ Methods of one family share a colour; a marker tells them apart, so that figures
 
 from typing import Any, NamedTuple
 
+from ..result.plots.look import BLACK, BLUE, BRICK, CRIMSON, CYAN, GOLD, GREEN, GREY, ORANGE, PINK, PURPLE
+
 
 class Style(NamedTuple):
     """Colour, marker and line of one method."""
@@ -14,51 +16,48 @@ class Style(NamedTuple):
     line: Any
 
 
-_BLACK, _GREY, _GOLD = "#1b1b1b", "#7f7f7f", "#b8860b"
-_ORANGE, _BLUE, _GREEN, _CYAN = "#d95f02", "#0072b2", "#009e73", "#2aa7c9"
-_PINK, _BRICK, _PURPLE, _CRIMSON = "#cc79a7", "#a6361c", "#56308c", "#c2185b"
 _DENSE, _DASH_DOTS = (0, (5, 1)), (0, (3, 1, 1, 1))
 
 STYLES = {
-    "full gradient": Style(_BLACK, "o", "-"),
-    "best unbiased weights": Style(_BLACK, "D", ":"),
-    "SGLD": Style(_GREY, "P", _DASH_DOTS),
-    "pSGLD": Style(_GOLD, ">", ":"),
-    "SGHMC": Style(_ORANGE, "s", "--"),
-    "SGHMC, 10 data": Style(_ORANGE, "v", ":"),
-    "SGHMC, BAOAB": Style(_ORANGE, "h", "-."),
-    "CP-SGHMC": Style(_ORANGE, "X", _DASH_DOTS),
-    "reshuffled, BAOAB": Style(_CYAN, "s", "--"),
-    "SMS-UBU": Style(_CYAN, "d", _DENSE),
-    "SGNHT": Style(_BRICK, "v", ":"),
-    "SGNHT, per coordinate": Style(_BRICK, "^", "--"),
-    "CCAdL": Style(_BRICK, "X", "-"),
-    "covariance of the batch": Style(_GOLD, "X", "-."),
-    "NOGIN": Style(_GOLD, "D", "-"),
-    "EWSG": Style(_BLUE, "^", "-."),
-    "EWSG, M = 9": Style(_BLUE, "v", "--"),
-    "EWSG, M = 19": Style(_BLUE, "<", ":"),
-    "EWSG, b = 200": Style(_BLUE, "D", "--"),
-    "EWSG, b = 500": Style(_BLUE, "P", ":"),
-    "EWSG, x = 0": Style(_CYAN, "v", "--"),
-    "EWSG, x = 1": Style(_PURPLE, "<", ":"),
-    "EWSG, next r = 0": Style(_GOLD, "h", _DENSE),
-    "EWSG-VR as printed": Style(_PURPLE, "*", "--"),
-    "EWSG-VR with bounded friction": Style(_PINK, "v", _DENSE),
-    "paired": Style(_GREEN, "D", "-"),
-    "paired, Euler": Style(_GREEN, "s", "-."),
-    "paired, select": Style(_GREEN, "<", "--"),
-    "paired, sequential": Style(_GREEN, "*", ":"),
-    "plan": Style(_CRIMSON, "*", "-"),
-    "control variate": Style(_PINK, "P", _DASH_DOTS),
-    "control variate + paired": Style(_PINK, "D", "-"),
-    "SVRG": Style(_PURPLE, "P", _DASH_DOTS),
-    "SVRG + paired": Style(_PURPLE, "D", "-"),
-    "SVRG-LD": Style(_PURPLE, "X", ":"),
-    "FlyMC": Style(_CRIMSON, "o", "-"),
-    "FlyMC from the mode": Style(_CRIMSON, "s", "--"),
-    "FlyMC, bound by datum": Style(_CRIMSON, "v", ":"),
-    "random-walk Metropolis": Style(_GREY, "*", _DENSE),
+    "full gradient": Style(BLACK, "o", "-"),
+    "best unbiased weights": Style(BLACK, "D", ":"),
+    "SGLD": Style(GREY, "P", _DASH_DOTS),
+    "pSGLD": Style(GOLD, ">", ":"),
+    "SGHMC": Style(ORANGE, "s", "--"),
+    "SGHMC, 10 data": Style(ORANGE, "v", ":"),
+    "SGHMC, BAOAB": Style(ORANGE, "h", "-."),
+    "CP-SGHMC": Style(ORANGE, "X", _DASH_DOTS),
+    "reshuffled, BAOAB": Style(CYAN, "s", "--"),
+    "SMS-UBU": Style(CYAN, "d", _DENSE),
+    "SGNHT": Style(BRICK, "v", ":"),
+    "SGNHT, per coordinate": Style(BRICK, "^", "--"),
+    "CCAdL": Style(BRICK, "X", "-"),
+    "covariance of the batch": Style(GOLD, "X", "-."),
+    "NOGIN": Style(GOLD, "D", "-"),
+    "EWSG": Style(BLUE, "^", "-."),
+    "EWSG, M = 9": Style(BLUE, "v", "--"),
+    "EWSG, M = 19": Style(BLUE, "<", ":"),
+    "EWSG, b = 200": Style(BLUE, "D", "--"),
+    "EWSG, b = 500": Style(BLUE, "P", ":"),
+    "EWSG, x = 0": Style(CYAN, "v", "--"),
+    "EWSG, x = 1": Style(PURPLE, "<", ":"),
+    "EWSG, next r = 0": Style(GOLD, "h", _DENSE),
+    "EWSG-VR as printed": Style(PURPLE, "*", "--"),
+    "EWSG-VR with bounded friction": Style(PINK, "v", _DENSE),
+    "paired": Style(GREEN, "D", "-"),
+    "paired, Euler": Style(GREEN, "s", "-."),
+    "paired, select": Style(GREEN, "<", "--"),
+    "paired, sequential": Style(GREEN, "*", ":"),
+    "plan": Style(CRIMSON, "*", "-"),
+    "control variate": Style(PINK, "P", _DASH_DOTS),
+    "control variate + paired": Style(PINK, "D", "-"),
+    "SVRG": Style(PURPLE, "P", _DASH_DOTS),
+    "SVRG + paired": Style(PURPLE, "D", "-"),
+    "SVRG-LD": Style(PURPLE, "X", ":"),
+    "FlyMC": Style(CRIMSON, "o", "-"),
+    "FlyMC from the mode": Style(CRIMSON, "s", "--"),
+    "FlyMC, bound by datum": Style(CRIMSON, "v", ":"),
+    "random-walk Metropolis": Style(GREY, "*", _DENSE),
 }
 """By method."""
 

@@ -93,6 +93,16 @@ def scalar_names(draws: Any) -> list[str]:
     return [leaf.scalar(i) for leaf in _leaves(draws, 2) for i in range(leaf.values.shape[-1])]
 
 
+def scalars(draws: Any, numbers: Sequence[int]) -> list[tuple[int, str, np.ndarray]]:
+    """Number, name and draws of these scalars, in the given order; the draws have shape (chain, draw) and float64."""
+    leaves = _leaves(draws, 2)
+    found = []
+    for number in numbers:
+        ((names, values),) = _blocks(leaves, np.array([number]))
+        found.append((number, names[0], values[0].astype(np.float64)))
+    return found
+
+
 def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
     """Names and values of these scalars (numbered across leaves), block by block, with a leading axis of scalars."""
     start = 0

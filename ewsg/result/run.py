@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from .cost import RunCost
 from .file.trees import SavedChains, store
 from .file.writing import write
 from .html import run_html
+from .plots import plot
 from .predictive import PredictiveVerdict, verdict_of
 from .summary import Summary, summarize
 from .verdict import Verdict
@@ -123,6 +125,15 @@ class Run:
     def summary(self) -> Summary:
         """A table of the parameters, the run's diagnostics, and a warning for everything that looks wrong."""
         return summarize(self)
+
+    def plot(self, parameters: Sequence[str] | None = None) -> Any:
+        """A Matplotlib `Figure`: marginals with intervals, traces, temperatures and noise ratio, the worst-mixing pair.
+
+        Args:
+            parameters: names as in the summary; None shows up to six parameters: all of them, or the first three and
+                the three with the largest R-hats.
+        """
+        return plot(self, parameters)
 
     def to_arviz(self) -> Any:
         """The draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1)."""
