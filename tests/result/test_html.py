@@ -5,26 +5,15 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from made_up import REACHED, made_up, normal
 
-from ewsg.result import Run, RunCost
 from ewsg.result.columns import formatted
-from ewsg.result.verdict import Verdict
 
-SETTINGS = {
-    "estimator": {"component": "Uniform", "batch_size": 10},
-    "integrator": {"component": "Underdamped", "step_size": 0.01},
-    "temperature": 1.0,
-    "num_steps": 1000,
-}
-VERDICT = Verdict("reached", 0.05, 0.03, 0.02, 0.01, 0.93, 1.21, 4.5, 3e-4)
 NAME = '<b onclick="alert(1)">&w'
 
 
-def made_up(verdict=None, status="ok"):
-    draws = {NAME: np.random.default_rng(0).normal(size=(4, 200, 23)).astype(np.float32)}
-    stats = {"noise_ratio": np.full((4, 200), 0.25)}
-    settings = SETTINGS if verdict is None else SETTINGS | {"verdict": verdict.to_json()}
-    return Run(draws, stats, np.array(["ok", "ok", "ok", status]), RunCost(1000, 0, 2.0, 1.0, 0.5), settings)
+def a_run(verdict=None, status="ok"):
+    return made_up({NAME: normal(23)}, {} if verdict is None else {"verdict": verdict.to_json()}, status)
 
 
 def parsed(shown):
@@ -37,7 +26,7 @@ def text(tree):
 
 
 def test_the_table_of_a_summary_has_its_values():
-    summary = made_up().summary()
+    summary = a_run().summary()
     tree = parsed(summary)
     head, *rows = ([cell.text for cell in row] for row in tree.iter("tr"))
     assert head == list(summary.parameters)
@@ -50,7 +39,7 @@ def test_the_table_of_a_summary_has_its_values():
     assert "noise ratio 0.25" in text(tree)
 
 
-@pytest.mark.parametrize("shown", [made_up(), made_up().summary()])
+@pytest.mark.parametrize("shown", [a_run(), a_run().summary()])
 def test_colours_are_the_notebooks_own(shown):
     style = next(parsed(shown).iter("style")).text
     assert "color: inherit" in style
@@ -60,14 +49,14 @@ def test_colours_are_the_notebooks_own(shown):
 
 @pytest.mark.parametrize("word", ["reached", "biased"])
 def test_a_verdict_is_shown_once_and_as_what_it_is(word):
-    run = made_up(dataclasses.replace(VERDICT, word=word))
+    run = a_run(dataclasses.replace(REACHED, word=word))
     for shown in (run, run.summary()):
         found = [part for part in parsed(shown).iter("p") if text(part) == str(run.verdict)]
         assert [part.get("class") for part in found] == ["ewsg-good" if word == "reached" else "ewsg-warning"]
 
 
 def test_failed_chains_and_other_warnings_are_marked():
-    run = made_up(status="diverged")
+    run = a_run(status="diverged")
     marked = [text(part) for part in parsed(run.summary()).iter("p") if part.get("class") == "ewsg-warning"]
     assert marked == run.summary().warnings
     assert "1 of 4 chains failed" in text(parsed(run))
@@ -75,5 +64,5 @@ def test_failed_chains_and_other_warnings_are_marked():
 
 def test_a_run_is_shown_without_a_look_at_its_draws():
     """The summary of a large network takes seconds; the last line of a cell should not."""
-    run = dataclasses.replace(made_up(VERDICT), draws={"w": np.full((4, 200, 1), np.nan)})
+    run = dataclasses.replace(a_run(REACHED), draws={"w": np.full((4, 200, 1), np.nan)})
     assert repr(run) in text(parsed(run))
