@@ -18,6 +18,7 @@ from .file.writing import write
 from .html import run_html
 from .plots import plot
 from .predictive import PredictiveVerdict, verdict_of
+from .report import write_page
 from .summary import Summary, summarize
 from .verdict import Verdict
 
@@ -134,6 +135,14 @@ class Run:
                 the three with the largest R-hats.
         """
         return plot(self, parameters)
+
+    def report(self, path: str | os.PathLike) -> None:
+        """Write one self-contained page of HTML: verdict, task, marginals, convergence, subsampling, cost, settings.
+
+        Args:
+            path: a file whose name ends in .html; it is replaced if it exists.
+        """
+        write_page(self, path)
 
     def to_arviz(self) -> Any:
         """The draws and stats of the good chains as ArviZ's data object (InferenceData, or DataTree with ArviZ 1)."""

@@ -8,8 +8,19 @@ PINK, BRICK, PURPLE, CRIMSON = "#cc79a7", "#a6361c", "#56308c", "#c2185b"
 
 INK = BLACK
 """Axes, words and right values. A report replaces it by the colour of its text, be that dark or light."""
+ON_BLACK = {
+    BLUE: "#56b4e9",
+    ORANGE: "#f2994a",
+    GREEN: "#3ecf9f",
+    PINK: "#e39ac4",
+    GOLD: "#d9b03c",
+    CYAN: "#7fd6ee",
+    CRIMSON: "#f06595",
+    GREY: "#a9a9a9",
+}
+"""What a report puts in the place of the colours of a figure where its page is dark."""
 CHAINS = (BLUE, ORANGE, GREEN, PINK, GOLD, CYAN, CRIMSON, GREY)
-"""One colour per chain; each can be seen on white and on black."""
+"""One colour per chain."""
 
 RC: Any = {
     "font.size": 10,
