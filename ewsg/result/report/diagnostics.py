@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..estimates import Estimates
 from ..predictive import PredictiveVerdict
 from ..summary import Summary, num_kept
+from ..verdict import Verdict
 
 if TYPE_CHECKING:
     from ..run import Run
-    from ..verdict import Verdict
 
 _OF_THE_TARGET = "T"
 _STATS = {
@@ -92,7 +92,7 @@ def subsampling(run: "Run", summary: Summary) -> list[Row]:
     return rows
 
 
-def judged(verdict: "Verdict | PredictiveVerdict") -> list[Row]:
+def judged(verdict: Verdict | PredictiveVerdict) -> list[Row]:
     """The numbers behind a verdict."""
     known = _PREDICTIVE if isinstance(verdict, PredictiveVerdict) else _VERDICT
     goal = {"accuracy": verdict.accuracy, "half": verdict.accuracy / 2}
