@@ -1,7 +1,10 @@
 """What a notebook shows of a run and of its summary."""
 
 import dataclasses
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -66,3 +69,13 @@ def test_a_run_is_shown_without_a_look_at_its_draws():
     """The summary of a large network takes seconds; the last line of a cell should not."""
     run = dataclasses.replace(a_run(REACHED), draws={"w": np.full((4, 200, 1), np.nan)})
     assert repr(run) in text(parsed(run))
+
+
+@pytest.mark.slow  # it imports JAX anew
+def test_a_first_look_at_a_run_imports_nothing_that_it_does_not_need():
+    saved = Path(__file__).parent / "files" / "uniform-0.1.0"
+    code = (
+        f"import sys, ewsg; run = ewsg.load({str(saved)!r}); str(run.summary()); run._repr_html_();"
+        "run.summary()._repr_html_(); print(*{'matplotlib', 'pandas', 'jinja2', 'IPython', 'arviz'} & {*sys.modules})"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == ""
