@@ -23,7 +23,8 @@ _STYLE = f"""<style>
 .ewsg-run table {{ border-collapse: collapse; margin: 0.5em 0; color: inherit; font-variant-numeric: tabular-nums; }}
 .ewsg-run th, .ewsg-run td {{ padding: 0.1em 0.8em 0.1em 0; border: 0; text-align: right; white-space: nowrap; }}
 .ewsg-run thead tr {{ border-bottom: 1px solid currentColor; }}
-.ewsg-run tr > :first-child {{ text-align: left; font-weight: inherit; }}
+.ewsg-run tr > :first-child {{ text-align: left; }}
+.ewsg-run tbody th {{ font-weight: inherit; }}
 </style>"""
 
 

@@ -27,19 +27,20 @@ PREDICTED = PredictiveVerdict("budget", 0.1, 0.2, 1.2, 1.01, 0.97, 0.02, 0.0, 30
 
 
 def made_up(draws, settings=None, status="ok", temperature=1.0, collected=()):
-    """A run of four chains with 200 draws each; `status` is that of the last chain, whose draws are NaN if it failed.
+    """A run of four chains with 200 draws each; `status` is that of the last chain: if it failed, hot and then NaN.
 
     The momentum has temperature T throughout, the position is 10 % hotter in the second half, and the noise ratio 0.25.
     """
     rng = np.random.default_rng(1)
     kinetic = temperature * (1 + 0.01 * rng.normal(size=(4, 200)))
+    if status != "ok":
+        kinetic[3] = 1e6
+        draws = {name: np.concatenate([values[:3], np.full_like(values[3:], np.nan)]) for name, values in draws.items()}
     stats = {
         "kinetic_temperature": kinetic,
         "configurational_temperature": kinetic * np.where(np.arange(200) < 100, 1.0, 1.1),
         "noise_ratio": np.full((4, 200), 0.25),
     }
-    if status != "ok":
-        draws = {name: np.concatenate([values[:3], np.full_like(values[3:], np.nan)]) for name, values in draws.items()}
     statuses = np.array(["ok", "ok", "ok", status])
     settings = SETTINGS | {"temperature": temperature} | (settings or {})
     return Run(draws, stats, statuses, RunCost(123456, 0, 2.0, 1.0, 0.5), settings, collected)

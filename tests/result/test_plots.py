@@ -107,6 +107,7 @@ def test_failed_chains_are_left_out():
     run = made_up({"a": normal(), "b": normal(seed=1)}, status="diverged")
     figure = run.plot()
     assert {len(axes.lines) for axes in panels(figure, "trace") + panels(figure, "pair")} == {3}
+    assert lines(panels(figure, "time")[0])["kinetic_temperature"].get_ydata() == pytest.approx(1, rel=0.01)
     mean = lines(panels(figure, "marginal")[0])["mean"].get_xdata()[0]
     assert mean == pytest.approx(run.draws["a"][:3].mean(), rel=1e-5)
 

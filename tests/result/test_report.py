@@ -105,8 +105,8 @@ def test_the_call_of_a_run_set_by_hand_repeats_it():
     ("settings", "level", "words"),
     [
         ({}, "good", "Nothing looks wrong"),
-        (planned(REACHED), "good", "was reached"),
-        (planned(dataclasses.replace(REACHED, word="budget", mcse=0.1)), "caution", "budget ended before"),
+        (planned(REACHED), "good", "Accuracy 0.05 was reached"),
+        (planned(dataclasses.replace(REACHED, word="budget", mcse=0.1)), "caution", "before accuracy 0.05 was"),
         (planned(dataclasses.replace(REACHED, word="biased", objections=("slope",))), "bad", "Do not rely on"),
         (planned(dataclasses.replace(REACHED, word="interrupted")), "caution", "was interrupted"),
         (planned(PREDICTED), "caution", "judged by its predictions"),
@@ -121,6 +121,21 @@ def test_the_verdict_is_in_plain_words(settings, level, words):
     assert words in read.words["verdict"]
     if run.verdict is not None:
         assert str(run.verdict) in read.words["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "words", "arguments"),
+    [
+        ({}, "every mean and sd to 0.05 posterior sd", "accuracy=0.05,\n"),
+        ({"budget": 12_000.0}, "to 0.05 posterior sd, within 30 passes over", "accuracy=0.05,\n    data_passes=30,\n"),
+        ({"accuracy": None, "seconds": 9.0}, "as possible, within 9 seconds", "target,\n    seconds=9.0,"),
+    ],
+)
+def test_what_was_asked_of_a_planned_run(goal, words, arguments):
+    run = dataclasses.replace(without_draws(made_up({"a": normal()}, planned(REACHED, goal=GOAL | goal))), stats={})
+    read = Page(page(run))
+    assert words in read.words["asked"]
+    assert arguments in read.words["reproduce"]
 
 
 def test_warnings_are_those_of_the_summary():

@@ -67,8 +67,9 @@ def pair(axes: Any, first: Shown, second: Shown) -> None:
     chains = list(zip(first.draws, second.draws, CHAINS, strict=False))
     every = _every(first.draws.shape[1] * len(chains), _MOST_POINTS_OF_A_PAIR)
     for one, other, colour in chains:
-        axes.plot(one[::every], other[::every], ".", color=colour, markersize=3.5, alpha=0.6, markeredgewidth=0)
+        axes.plot(one[::every], other[::every], ".", color=colour, markersize=4.5, alpha=0.6, markeredgewidth=0)
     _title(axes, "the two that mix worst" if first.mixed.rhat > 0 else "two parameters")
+    axes.locator_params(axis="x", nbins=6)
     axes.set_xlabel(_short(first.mixed.name), parse_math=False)
     axes.set_ylabel(_short(second.mixed.name), parse_math=False)
 

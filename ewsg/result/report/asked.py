@@ -51,7 +51,8 @@ def _goal(run: "Run") -> str:
     passes = _passes(settings, goal)
     limits = [f"{passes:.3g} passes over the data per chain"] if passes else []
     limits += [f"{goal['seconds']:g} seconds"] if goal.get("seconds") else []
-    return f"{what} to {verdict.accuracy:g} posterior sd" + (f", within {' and '.join(limits)}" if limits else "")
+    wanted = f"to {verdict.accuracy:g} posterior sd" if goal.get("accuracy") else "as accurately as possible"
+    return f"{what} {wanted}" + (f", within {' and '.join(limits)}" if limits else "")
 
 
 def _passes(settings: dict[str, Any], goal: dict[str, Any]) -> float | None:

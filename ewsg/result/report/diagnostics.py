@@ -36,13 +36,19 @@ _STATS = {
     "acceptance": ("not 0", "Share of accepted proposals, of the index chain or of the whole step."),
     "refused": (
         "below 0.0001",
-        "Share of the steps that ran into the wall around the posterior: the step size is too large.",
+        "Share of the steps that ran into the wall around the posterior; if there are more, the step is too large.",
     ),
     "projected": ("near 0", "Share of the steps whose estimated covariance had to be made positive semi-definite."),
-    "divergent": ("0", "Share of the trajectories whose energy error exceeded 1,000: the step is too large for them."),
+    "divergent": (
+        "0",
+        "Share of the trajectories whose energy error exceeded 1,000; if there are any, take a smaller step.",
+    ),
     "leapfrogs": ("", "Gradients of all data per step of NUTS."),
-    "bright": ("", "Number of data whose likelihood a step evaluates."),
-    "bound_violations": ("0", "Evaluations that found the bound above the likelihood: the draws are then not exact."),
+    "bright": ("", "Number of bright data, whose likelihoods a step evaluates."),
+    "bound_violations": (
+        "0",
+        "Evaluations that found the bound above the likelihood; if there are any, the draws are not exact.",
+    ),
 }
 _VERDICT = {
     "error": ("at most {accuracy:g}", "Largest error of a mean or sd, Monte Carlo and bias, in posterior sds."),

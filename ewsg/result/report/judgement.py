@@ -61,9 +61,9 @@ def _first_words(run: "Run", summary: Summary) -> tuple[str, str]:
     if verdict is not None and verdict.word == "interrupted":
         return "caution", "The run was interrupted before it was accurate enough."
     if verdict is not None and not verdict.fine:
-        return "caution", "The budget ended before the accuracy was reached."
+        return "caution", f"The budget ended before accuracy {verdict.accuracy:g} was reached."
     others = [sentence for sentence in summary.warnings if sentence != summary.verdict]
     if others:
         count = "One warning" if len(others) == 1 else f"{len(others)} warnings"
         return "caution", f"{count}: read below before you use these draws."
-    return "good", "Nothing looks wrong." if verdict is None else "The accuracy that was asked for was reached."
+    return "good", "Nothing looks wrong." if verdict is None else f"Accuracy {verdict.accuracy:g} was reached."
