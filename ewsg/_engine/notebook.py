@@ -29,6 +29,7 @@ class NotebookBar:
         self._label, self._total = label, total
         self._done, self._text, self._stopped = 0, "", False
         self._began = self._updated = time.perf_counter()
+        self._first: tuple[float, int] | None = None
         self._handle: Any = None
 
     def start(self) -> None:
@@ -38,6 +39,8 @@ class NotebookBar:
     def update(self, done: int, text: str) -> None:
         """Change the bar, which is shown at most four times per second."""
         self._done, self._text = done, text
+        if self._first is None and done:
+            self._first = time.perf_counter(), done
         if time.perf_counter() - self._updated > _SECONDS_BETWEEN_UPDATES:
             self._show()
 
@@ -58,13 +61,20 @@ class NotebookBar:
 
     def _words(self) -> list[str]:
         """Percentage, time, and the latest diagnostics."""
-        seconds, share = time.perf_counter() - self._began, self._share
-        words = [] if share is None else [f"{share:.0%}"]
-        if self._stopped or share is None:
-            words.append(f"{_clock(seconds)} elapsed")
+        words = [] if self._share is None else [f"{self._share:.0%}"]
+        left = self._seconds_left()
+        if self._stopped or left is None:
+            words.append(f"{_clock(time.perf_counter() - self._began)} elapsed")
         else:
-            words.append(f"{_clock(seconds * (1 / share - 1))} left")
+            words.append(f"{_clock(left)} left")
         return [*words, self._text] if self._text else words
+
+    def _seconds_left(self) -> float | None:
+        """From the speed since the first update, before which the loop was compiled; None if it is not known yet."""
+        if self._first is None or self._done == self._first[1]:
+            return None
+        seconds_per_step = (time.perf_counter() - self._first[0]) / (self._done - self._first[1])
+        return seconds_per_step * max(0, self._total - self._done)
 
     def __repr__(self) -> str:
         return "  ".join([self._label, *self._words()])

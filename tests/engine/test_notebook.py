@@ -46,11 +46,15 @@ def test_one_output_is_updated_at_most_four_times_per_second(outputs, clock):
 
 
 def test_it_says_how_much_is_done_and_how_long_it_will_take(outputs, clock):
+    """What came before the first update was compilation, which does not come again."""
     with progress.bar(100, None, "NUTS") as update:
+        clock.seconds = 45.0
+        update(5, "")
         clock.seconds = 65.0
         update(25, "a < b")
-    (_, page, text), (_, last, _) = outputs
-    assert text == "NUTS  25%  0:03:15 left  a < b"
+    (_, _, first), (_, page, text), (_, last, _) = outputs
+    assert first == "NUTS  5%  0:00:45 elapsed"
+    assert text == "NUTS  25%  0:01:15 left  a < b"
     assert 'value="0.2500"' in page
     assert "a &lt; b" in page
     assert "0:01:05 elapsed" in last
