@@ -81,7 +81,7 @@ def nuts(
         num_warmup: transitions per chain for adaptation, discarded.
         num_draws: draws per chain.
         seed: equal seeds give equal draws.
-        progress: None shows a bar on a terminal once the draws take more than two seconds.
+        progress: None shows a bar on a terminal or in a notebook once the draws take more than two seconds.
 
     References:
         M. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR 15 (2014); M. Betancourt, arXiv 1701.02434.

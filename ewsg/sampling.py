@@ -93,7 +93,7 @@ def sample(
             CPU and "threefry" elsewhere. A key given as seed keeps its own generator.
         collect: None keeps draws; a function of the position keeps its value instead; `ewsg.collect.Moments()` keeps
             running moments and no draws.
-        progress: None shows a bar, on a terminal, if the run takes more than two seconds.
+        progress: None shows a bar, on a terminal or in a notebook, if the run takes more than two seconds.
         save_to: a file to which the run is written every minute, at its end, and when the process is told to terminate
             (SIGTERM, which clusters send at their time limit).
         devices: the number of JAX devices, e.g. cores, that share the chains (docs/speed.md).

@@ -12,7 +12,18 @@ import ewsg
 import ewsg.reference
 from ewsg.errors import MissingPackage
 
-EXTRAS = ("arviz", "blackjax", "flax", "matplotlib", "platformdirs", "pooch", "sklearn", "threadpoolctl", "typer")
+EXTRAS = (
+    "arviz",
+    "blackjax",
+    "flax",
+    "jinja2",
+    "matplotlib",
+    "platformdirs",
+    "pooch",
+    "sklearn",
+    "threadpoolctl",
+    "typer",
+)
 
 
 def must_name(extra: str, call: Callable[[], object]) -> None:
@@ -37,12 +48,15 @@ def main() -> None:
     scheme = ewsg.BAOAB(step_size=0.01, friction=5.0)
     run = ewsg.sample(target, ewsg.Paired(5), scheme, **settings)
     print(run.summary())
+    assert "theta[1]" in run.summary()._repr_html_()
     ewsg.sample(target, ewsg.ControlVariate(ewsg.Uniform(5), start=jnp.zeros(2)), scheme, **settings)
     run.save("run.npz")
     assert np.array_equal(ewsg.load("run.npz").draws, run.draws)
     for module in ("theory", "prediction", "diagnostics", "datasets", "models", "modules", "recipes"):
         importlib.import_module(f"ewsg.{module}")
     must_name("arviz", run.to_arviz)
+    must_name("report", run.plot)
+    must_name("report", lambda: run.report("run.html"))
     must_name("nuts", lambda: ewsg.sample(target, ewsg.NUTS(0.1), **settings))
     must_name("nuts", lambda: ewsg.sample(target, ewsg.RandomWalk(0.1), **settings))
     must_name("nuts", lambda: ewsg.reference.nuts(target, jnp.zeros(2)))

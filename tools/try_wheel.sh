@@ -38,5 +38,7 @@ END
 ewsg --help > /dev/null
 ewsg list
 ewsg doctor
+ewsg report run.npz # which try_core.py has saved
+test -s report.html
 ewsg demo --quick
 test -s ewsg-demo/results.json

@@ -12,12 +12,13 @@ from ..errors import MissingPackage
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
-def require(module: str, *, extra: str) -> Any:
+def require(module: str, *, extra: str | None = None) -> Any:
     """Import a third-party module, or raise `MissingPackage` with the line that installs it.
 
     Args:
         module: its name, with dots for a submodule.
-        extra: the extra of `ewsg` that installs its package.
+        extra: the extra of `ewsg` that installs its package; None if there is none, because the package is only of use
+            to those who have it.
     """
     package = module.split(".")[0]
     try:
@@ -26,7 +27,8 @@ def require(module: str, *, extra: str) -> Any:
         if (error.name or "").split(".")[0] != package:  # it is installed, but one of its own imports failed
             raise
         name = _DISTRIBUTIONS.get(package, package)
-        message = f"this needs the package {name}, which is not installed: pip install 'ewsg[{extra}]'"
+        wanted = f"'ewsg[{extra}]'" if extra else name
+        message = f"this needs the package {name}, which is not installed: pip install {wanted}"
         raise MissingPackage(message) from None
 
 

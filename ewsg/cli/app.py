@@ -20,11 +20,17 @@ Examples:
   ewsg demo                     the demonstration, into ./ewsg-demo
   ewsg demo --quick --seed 1    the same in seconds, with another seed
   ewsg doctor                   is this installation fit to sample with?
+  ewsg report run.npz           a saved run on one page: report.html
   ewsg bench accuracy           every method against reference posteriors, at equal cost
   ewsg bench factors            which part of a method buys what
   ewsg bench speed --tasks A    the loop against C, BlackJAX and others
   ewsg list                     the paper's experiments, and the problems of the benchmark
   ewsg reproduce gaussian-kl    one of them, with a verdict on each of the paper's claims
+"""
+REPORT_EXAMPLES = """\b
+Examples:
+  ewsg report run.npz                        a page on the run that run.save("run.npz") wrote, into ./report.html
+  ewsg report run.npz --out pages/run.html   the same, elsewhere
 """
 REPRODUCE_EXAMPLES = """\b
 Examples:
@@ -96,6 +102,18 @@ def doctor() -> None:
     report = check()
     render(report)
     raise typer.Exit(0 if report.ok else 1)
+
+
+@app.command(epilog=REPORT_EXAMPLES)
+def report(
+    run: Annotated[Path, typer.Argument(help="A file written by run.save, or by save_to=.")],
+    out: Annotated[Path, typer.Option(help="The page to write; it is replaced if it exists.")] = Path("report.html"),
+) -> None:
+    """Write a page on a saved run: verdict, marginals, convergence, subsampling, cost, settings."""
+    from ..result.storage import load
+
+    load(run).report(out)
+    typer.echo(f"Wrote {out}.")
 
 
 @app.command(epilog=REPRODUCE_EXAMPLES)

@@ -6,17 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from .._core.optional import require
-
-_RC: Any = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "figure.dpi": 130,
-    "svg.hashsalt": "ewsg",
-}
+from ..result.plots.look import RC
 
 
 def plain_numbers(axis: Any) -> None:
@@ -31,7 +21,7 @@ def plain_numbers(axis: Any) -> None:
 def drawing(path: Path, columns: int = 1, rows: int = 1, width: float = 4.3, height: float = 3.4) -> Iterator[Any]:
     """Yields (figure, axes), drawn without a screen; writes `path` as PNG and as SVG when the block ends."""
     matplotlib, canvas = (require(name, extra="lab") for name in ("matplotlib", "matplotlib.figure"))
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(RC):
         figure = canvas.Figure(figsize=(width * columns, height * rows), layout="constrained")
         yield figure, figure.subplots(rows, columns)
         figure.savefig(path.with_suffix(".png"))

@@ -21,9 +21,14 @@ SUSPECT_PARAMETERS = 20
 _ENTRIES_PER_BLOCK = 2**18
 
 
-class Worst(NamedTuple):
-    """The parameter with the largest R-hat, and its effective sample size (NaN if only moments were kept)."""
+INTERVAL = (0.05, 0.95)
+"""The quantiles in the table."""
 
+
+class Mixed(NamedTuple):
+    """How well a parameter mixes: its number and name, R-hat, effective sample size (NaN if only moments were kept)."""
+
+    number: int
     name: str
     rhat: float
     ess: float
@@ -35,14 +40,19 @@ class Estimates(NamedTuple):
     Attributes:
         table: column name -> values of the first `SHOWN_PARAMETERS` parameters.
         total: the number of parameters.
-        worst: the parameter with the largest R-hat of all; None if every R-hat is NaN.
+        mixing: the parameters whose R-hat is known, those with the largest R-hat of all among them, worst first.
         still: the name of a parameter that never moved, if there is one.
     """
 
     table: dict[str, np.ndarray]
     total: int = 0
-    worst: Worst | None = None
+    mixing: Sequence[Mixed] = ()
     still: str | None = None
+
+    @property
+    def worst(self) -> Mixed | None:
+        """The parameter with the largest R-hat of all; None if every R-hat is NaN."""
+        return next(iter(self.mixing), None)
 
 
 def estimates(run: "Run") -> Estimates:
@@ -83,6 +93,16 @@ def scalar_names(draws: Any) -> list[str]:
     return [leaf.scalar(i) for leaf in _leaves(draws, 2) for i in range(leaf.values.shape[-1])]
 
 
+def scalars(draws: Any, numbers: Sequence[int]) -> list[tuple[int, str, np.ndarray]]:
+    """Number, name and draws of these scalars, in the given order; the draws have shape (chain, draw) and float64."""
+    leaves = _leaves(draws, 2)
+    found = []
+    for number in numbers:
+        ((names, values),) = _blocks(leaves, np.array([number]))
+        found.append((number, names[0], values[0].astype(np.float64)))
+    return found
+
+
 def _blocks(leaves: list[_Leaf], numbers: np.ndarray) -> Iterator[tuple[list[str], np.ndarray]]:
     """Names and values of these scalars (numbered across leaves), block by block, with a leading axis of scalars."""
     start = 0
@@ -111,15 +131,17 @@ def _from_draws(draws: Any, datum_gradients: int, support: dict[str, Any] | None
         stuck = np.flatnonzero((flat == flat[:, :1]).all(1)) if flat.shape[1] > 1 else []
         stuck = [k for k in stuck if names[k] not in moving]
         still = names[stuck[0]] if still is None and stuck else still
-    table = _table(leaves, np.arange(min(total, SHOWN_PARAMETERS)), datum_gradients)
-    found = [_worst(table["parameter"], table["rhat"], table["ess"])] if table else []
+    shown = np.arange(min(total, SHOWN_PARAMETERS))
+    table = _table(leaves, shown, datum_gradients)
+    found = _mixed(shown, table["parameter"], table["rhat"], table["ess"]) if table else []
     apart = np.concatenate(screened)
     suspects = np.argsort(np.where(np.isnan(apart), -np.inf, apart))[-SUSPECT_PARAMETERS:]
-    for names, values in _blocks(leaves, np.sort(suspects[suspects >= SHOWN_PARAMETERS])):
+    others = np.sort(suspects[suspects >= SHOWN_PARAMETERS])
+    for names, values in _blocks(leaves, others):
         ess, rhat = mixing(values)
-        found.append(_worst(names, rhat, ess))
-    worst = max((one for one in found if one is not None), key=lambda one: one.rhat, default=None)
-    return Estimates(table, total, worst, still)
+        found += _mixed(others[: len(names)], names, rhat, ess)
+        others = others[len(names) :]
+    return Estimates(table, total, _worst_first(found), still)
 
 
 def _moving(leaves: list[_Leaf], support: dict[str, Any] | None) -> set[str]:
@@ -133,12 +155,14 @@ def _moving(leaves: list[_Leaf], support: dict[str, Any] | None) -> set[str]:
     return {leaf.scalar(i) for leaf in free for i in range(leaf.values.shape[-1])}
 
 
-def _worst(names: Sequence[str] | np.ndarray, rhat: np.ndarray, ess: np.ndarray) -> Worst | None:
-    """The entry with the largest R-hat, ignoring NaN."""
-    if np.all(np.isnan(rhat)):
-        return None
-    at = int(np.nanargmax(rhat))
-    return Worst(str(names[at]), float(rhat[at]), float(ess[at]))
+def _mixed(numbers: np.ndarray, names: Sequence[str] | np.ndarray, rhat: np.ndarray, ess: np.ndarray) -> list[Mixed]:
+    rows = zip(numbers, names, rhat, ess, strict=True)
+    return [Mixed(int(number), str(name), float(split), float(size)) for number, name, split, size in rows]
+
+
+def _worst_first(found: list[Mixed]) -> list[Mixed]:
+    """In the order of R-hat, without those whose R-hat is NaN."""
+    return sorted((one for one in found if not math.isnan(one.rhat)), key=lambda one: -one.rhat)
 
 
 def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> dict[str, np.ndarray]:
@@ -148,15 +172,22 @@ def _table(leaves: list[_Leaf], numbers: np.ndarray, datum_gradients: int) -> di
     ess, rhat = (np.concatenate([row[i] for row in rows]) for i in (2, 3))
     mean = np.concatenate([values.mean((1, 2)) for _, values, *_ in rows])
     sd = np.concatenate([values.std((1, 2), ddof=min(1, values[0].size - 1)) for _, values, *_ in rows])
+    ends = np.concatenate([interval(values) for _, values, *_ in rows], axis=1)
     return {
         "parameter": np.array([name for names, *_ in rows for name in names]),
         "mean": mean,
         "sd": sd,
+        **{f"{share:.0%}": end for share, end in zip(INTERVAL, ends, strict=True)},
         "mcse": sd / np.sqrt(ess),
         "ess": ess,
         "ess_per_million": ess / max(datum_gradients, 1) * 1e6,
         "rhat": rhat,
     }
+
+
+def interval(values: np.ndarray) -> np.ndarray:
+    """The quantiles `INTERVAL` of each parameter, for draws of shape (parameter, chain, draw): one row per quantile."""
+    return np.quantile(values.reshape(len(values), -1), INTERVAL, axis=1)
 
 
 def _from_moments(run: "Run", collected: MomentsSummary) -> Estimates:
@@ -188,13 +219,12 @@ def _first(leaf: _Leaf) -> range:
     return range(min(SHOWN_PARAMETERS, leaf.values.shape[-1]))
 
 
-def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> Worst | None:
+def _worst_of_moments(leaves: list[_Leaf], rhat: np.ndarray) -> list[Mixed]:
     if np.all(np.isnan(rhat)):
-        return None
-    at = int(np.nanargmax(rhat))
-    value = float(rhat[at])
+        return []
+    worst = at = int(np.nanargmax(rhat))
     for leaf in leaves:
         if at < leaf.values.shape[-1]:
-            return Worst(leaf.scalar(at), value, math.nan)
+            return [Mixed(worst, leaf.scalar(at), float(rhat[worst]), math.nan)]
         at -= leaf.values.shape[-1]
-    return None
+    return []

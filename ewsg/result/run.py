@@ -22,7 +22,10 @@ from .arviz import to_arviz
 from .cost import RunCost
 from .file.trees import SavedChains, store
 from .file.writing import write
+from .html import run_html
+from .plots import plot
 from .predictive import PredictiveVerdict, verdict_of
+from .report import write_page
 from .summary import Summary, summarize
 from .verdict import Verdict
 
@@ -131,6 +134,23 @@ class Run:
         """A table of the parameters, the run's diagnostics, and a warning for everything that looks wrong."""
         return summarize(self)
 
+    def plot(self, parameters: Sequence[str] | None = None) -> Any:
+        """A Matplotlib `Figure`: marginals with intervals, traces, temperatures and noise ratio, the worst-mixing pair.
+
+        Args:
+            parameters: names as in the summary; None shows up to six parameters: all of them, or the first three and
+                the three with the largest R-hats.
+        """
+        return plot(self, parameters)
+
+    def report(self, path: str | os.PathLike) -> None:
+        """Write one self-contained page of HTML: verdict, task, marginals, convergence, subsampling, cost, settings.
+
+        Args:
+            path: a file whose name ends in .html; it is replaced if it exists.
+        """
+        write_page(self, path)
+
     def to_arviz(
         self,
         coords: Mapping[str, Any] | None = None,
@@ -200,6 +220,9 @@ class Run:
         if isinstance(checkpoint, Checkpoint):
             checkpoint = SavedChains(store(checkpoint), {})
         return self.__dict__ | {"checkpoint": checkpoint}
+
+    def _repr_html_(self) -> str:
+        return run_html(self)
 
     def __repr__(self) -> str:
         good = int(self.ok.sum())

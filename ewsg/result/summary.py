@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core.optional import require
 from . import paired
 from .advice import advice, no_draws
+from .columns import diagnostic, formatted
 from .estimates import Estimates, estimates
+from .html import summary_html
 
 if TYPE_CHECKING:
     from .run import Run
@@ -19,9 +22,9 @@ class Summary:
     """Estimates by parameter, diagnostics of the run, and warnings.
 
     Attributes:
-        parameters: column name -> values, one entry per parameter (the first 20): parameter, mean, sd, mcse, ess,
-            ess_per_million (effective draws per 10^6 datum gradients), rhat. For a run that kept moments in place of
-            draws: parameter, mean, sd, rhat. Empty if nothing was kept.
+        parameters: column name -> values, one entry per parameter (the first 20): parameter, mean, sd, 5%, 95% (the
+            quantiles of the draws), mcse, ess, ess_per_million (effective draws per 10^6 datum gradients), rhat. For a
+            run that kept moments in place of draws: parameter, mean, sd, rhat. Empty if nothing was kept.
         diagnostics: numbers about the whole run, by name.
         warnings: sentences; empty when all is well. Those on mixing take all parameters into account, not only those
             in the table.
@@ -48,7 +51,7 @@ class Summary:
         for column in columns:
             table.add_column(column, justify="left" if column == "parameter" else "right")
         for row in zip(*self.parameters.values(), strict=True):
-            table.add_row(*(_format(column, value) for column, value in zip(columns, row, strict=True)))
+            table.add_row(*(formatted(column, value) for column, value in zip(columns, row, strict=True)))
         # Names may contain brackets. In a notebook Rich would display every print by itself, whatever its file.
         console = Console(
             width=110, record=True, file=io.StringIO(), highlight=False, markup=False, emoji=False, force_jupyter=False
@@ -62,7 +65,7 @@ class Summary:
             console.print(f"... and {self.hidden} more parameters")
         if self.extreme:
             console.print(self.extreme, soft_wrap=True)
-        numbers = (f"{name.replace('_', ' ')} {value:.3g}" for name, value in self.diagnostics.items())
+        numbers = (diagnostic(name, value) for name, value in self.diagnostics.items())
         console.print(", ".join(numbers), soft_wrap=True)
         for sentence in self.warnings:
             if sentence != self.verdict:
@@ -71,20 +74,28 @@ class Summary:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
-def summarize(run: "Run") -> Summary:
-    """The summary of the good chains of a run."""
-    if run.ok.any() and _num_kept(run) == 0:
+    def to_pandas(self) -> Any:
+        """The table of the parameters as a `pandas.DataFrame`, with their names as index."""
+        frame = require("pandas").DataFrame(self.parameters)
+        return frame.set_index("parameter") if self.parameters else frame
+
+
+def summarize(run: "Run", found: Estimates | None = None) -> Summary:
+    """The summary of the good chains of a run, from their `estimates` if these are known already."""
+    if run.ok.any() and num_kept(run) == 0:
         return Summary({}, _cost(run), [no_draws(run)], 0, repr(run))
     diagnostics = _diagnostics(run)
-    found = estimates(run)
+    found = estimates(run) if found is None else found
     hidden = found.total - len(found.table["parameter"]) if found.table else 0
     verdict = "" if run.verdict is None else str(run.verdict)
     warnings = advice(run, diagnostics, found)
     return Summary(found.table, diagnostics, warnings, hidden, repr(run), _extreme(found), verdict)
 
 
-def _num_kept(run: "Run") -> int | None:
+def num_kept(run: "Run") -> int | None:
     """Draws per chain; None if there are no stats to tell."""
     return next((values.shape[1] for values in run.stats.values()), None)
 
@@ -117,11 +128,3 @@ def _cost(run: "Run") -> dict[str, float]:
         "compile_seconds": run.cost.compile_seconds,
     }
     return cost | ({"planning_seconds": run.cost.planning_seconds} if run.cost.planning_seconds else {})
-
-
-def _format(column: str, value: Any) -> str:
-    if column == "parameter":
-        return str(value)
-    if column == "ess":
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if column == "rhat" else f"{value:.3g}"

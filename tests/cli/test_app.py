@@ -42,6 +42,7 @@ def test_help_shows_the_commands_and_examples(run):
     assert "Examples:" in out
     assert "ewsg demo --quick --seed 1" in out
     assert "ewsg doctor" in out
+    assert "ewsg report run.npz" in out
 
 
 def test_one_version_everywhere(run):
@@ -66,6 +67,29 @@ def test_bench_accuracy_passes_its_options_on(run, monkeypatch):
         run("bench", "accuracy", "--problem", "pima", "--method", "SGHMC", "--seeds", "2", "--scale", "smoke")[0] == 0
     )
     main.assert_called_once_with(Path("ewsg-accuracy"), ["pima"], ["SGHMC"], 2, "smoke", first_seed=0)
+
+
+def test_report_writes_a_page_on_a_saved_run(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    saved = str(Path(__file__).parents[1] / "result" / "files" / "uniform-0.1.0")
+    assert run("report", saved) == (0, "Wrote report.html.\n", "")
+    assert "Uniform × BAOAB" in Path("report.html").read_text(encoding="utf-8")
+    assert run("report", saved, "--out", "other.html")[0] == 0
+    assert Path("other.html").read_bytes() == Path("report.html").read_bytes()
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(run, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    saved = tmp_path / "run.npz"
+    saved.write_bytes((Path(__file__).parents[1] / "result" / "files" / "uniform-0.1.0").read_bytes())
+    before = saved.read_bytes()
+    assert run("report", "run.npz", "--out", "run.npz")[::2] == (
+        2,
+        "ewsg: a report is a page of HTML: give it a name that ends in .html, not 'run.npz'\n",
+    )
+    assert saved.read_bytes() == before
+    assert run("report", "run.npz", "--out", ".")[::2] == (2, "ewsg: . is a folder: give the name of a file in it\n")
+    assert run("report", "none.npz")[::2] == (2, "ewsg: no saved run at none.npz: check the path\n")
 
 
 @pytest.mark.untyped  # typer hands over its own base class of typer.Context

@@ -240,6 +240,14 @@ def test_chains_that_stand_still_at_different_places_have_not_mixed():
     assert any("R-hat is inf for theta[0]" in sentence for sentence in made_up(draws).summary().warnings)
 
 
+def test_the_widest_numbers_fit_into_110_columns():
+    draws = {"a_name_of_twenty_two": -1.2345e-15 * (10 + independent(20))}
+    lines = str(made_up(draws).summary()).splitlines()
+    assert lines[2].startswith("a_name_of_twenty_two[0]")
+    assert max(map(len, lines[1:22])) <= 110
+    assert len(lines[2].split()) == 9
+
+
 def test_a_notebook_shows_a_summary_once(monkeypatch):
     """Rich displays whatever is printed to a console in a notebook, at once and besides its file."""
     shown = []

@@ -1,10 +1,13 @@
 """The table and its sentences, and the way to ArviZ."""
 
+import sys
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import ewsg
+from ewsg.errors import MissingPackage
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +32,23 @@ def test_estimates_are_those_of_the_draws(run, centres):
     assert np.all(table["rhat"] < 1.05)
     np.testing.assert_allclose(table["ess_per_million"], table["ess"] / run.cost.datum_gradients * 1e6)
     np.testing.assert_allclose(table["mcse"], table["sd"] / np.sqrt(table["ess"]))
+    below = [(pooled < table[end]).mean(0) for end in ("5%", "95%")]
+    np.testing.assert_allclose(below, [[0.05, 0.05], [0.95, 0.95]], atol=2 / len(pooled))
+
+
+def test_a_data_frame_holds_the_table(run):
+    summary = run.summary()
+    frame = summary.to_pandas()
+    assert list(frame.index) == ["theta[0]", "theta[1]"]
+    assert list(frame.columns) == ["mean", "sd", "5%", "95%", "mcse", "ess", "ess_per_million", "rhat"]
+    for name in frame.columns:
+        np.testing.assert_array_equal(frame[name], summary.parameters[name])
+
+
+def test_without_pandas_a_data_frame_is_one_sentence(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackage, match=r"package pandas, which is not installed: pip install pandas$"):
+        run.summary().to_pandas()
 
 
 def test_silent_when_all_is_well(run):
