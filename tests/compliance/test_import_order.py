@@ -24,7 +24,7 @@ FLOORS = (
     {"planning"},
     {"sampling"},
     {"diagnostics", "prediction", "reference", "theory"},
-    {"problems"},
+    {"sklearn", "problems"},
     {"lab"},
     {"cli"},
 )
