@@ -120,13 +120,14 @@ class AbstractBayesianClassifier(ClassifierMixin, AbstractPlanned):
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(f"y has one class, {self.classes_[0]!r}: a classifier needs at least two")
+            raise ValueError(f"y has one class, {self.classes_.tolist()[0]!r}: a classifier needs at least two")
         self._fit(X, labels, sample_weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        chosen = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[chosen]
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "m K"]:
         """log `predict_proba`."""
@@ -189,5 +190,5 @@ def _weights(given: Any, count: int) -> Float[np.ndarray, " n"]:
     if np.any(weights < 0):
         raise ValueError("sample_weight has negative numbers: a weight multiplies a log-likelihood, give 0 or more")
     if not np.any(weights > 0):
-        raise ValueError("sample_weight is 0 for every row: give at least one row a positive weight")
+        raise ValueError("every sample_weight is zero: give at least one row a positive weight")
     return weights
