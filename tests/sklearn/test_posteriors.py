@@ -1,5 +1,7 @@
 """The posteriors that are sampled are those of the documentation, whatever is merged, weighted and padded."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.special
@@ -24,9 +26,9 @@ PRIOR = 1.7
 
 
 def log_density(estimator, responses):
-    """−V as the engine computes it, of the parameters that a function makes from a generator."""
+    """−V as the engine computes it, a function of the parameters."""
     target, _ = estimator._posterior(_rows.merged(X, responses, W), 0)
-    return lambda position: float(target.log_density(position))
+    return lambda position: float(target.log_density(jax.tree.map(jnp.asarray, position)))
 
 
 def check(own, exact, places):
@@ -36,7 +38,7 @@ def check(own, exact, places):
     np.testing.assert_allclose(found - found[0], wanted - wanted[0], rtol=2e-5, atol=2e-4)
 
 
-def eta(b, k=1):
+def eta(b):
     """The linear predictor, of an intercept at the mean and coefficients in units of the scales."""
     return b[0] + (X - MEAN) / SCALE @ b[1 : 1 + D]
 

@@ -3,6 +3,7 @@
 import io
 import pickle
 
+import jax
 import joblib
 import numpy as np
 import pandas as pd
@@ -38,15 +39,18 @@ def test_pipelines_searches_and_folds():
 
 
 def test_a_fit_of_nearly_the_same_size_compiles_nothing(fitted):
-    from jax import monitoring
-
     compiled = []
-    listener = lambda name, _seconds, **_: compiled.append(name) if "backend_compile" in name else None  # noqa: E731
-    monitoring.register_event_duration_secs_listener(listener)
+
+    def listen(event: str, seconds: float, **_: object) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            compiled.append(seconds)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     try:
-        MODEL.fit(X[:100, :2], Y[:100])
+        BayesianLogisticRegression(**MODEL.get_params()).fit(X[:100, :2], Y[:100])
     finally:
-        monitoring.unregister_event_duration_listener(listener)
+        jax.monitoring.clear_event_listeners()
+    assert fitted.run_ is not None
     assert not compiled
 
 
