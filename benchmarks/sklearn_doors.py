@@ -1,7 +1,8 @@
 """Regressors with intervals on held-out data: error, coverage of 90 % intervals, CPU seconds, rows.
 
     python benchmarks/sklearn_doors.py [--sides linear ridge mlp] [--splits 20] [--data concrete] [--json FILE]
-        [--python statsmodels=PATH --python bde=PATH]
+        [--limit 60] [--python statsmodels=PATH --python bde=PATH]
+    python benchmarks/sklearn_doors.py --padding 130 1025
 
 `linear` and `mlp` are ewsg's BayesianLinearRegression and BayesianMLPRegressor, `ridge` scikit-learn's BayesianRidge,
 `statsmodels` its OLS, `bde` the ensemble of sampled networks of sklearn-contrib-bde. A side with a Python of its own
@@ -125,6 +126,40 @@ def most_rows(fit, limit: float) -> dict:
     return found
 
 
+def padding(num_rows: int, seeds: int = 5) -> dict:
+    """Datum gradients of planned logistic regressions: rows as they are, padded by copies, or by rows of weight 0."""
+    import dataclasses
+
+    import ewsg
+    from ewsg.sklearn import BayesianLogisticRegression, _rows
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(num_rows, 3))
+    y = (x[:, 0] + rng.logistic(size=num_rows) > 0).astype(int)
+    rows, padded = _rows.merged(x, y, np.ones(num_rows)), _rows.padded
+
+    def cut(*args, **options):
+        data = padded(*args, **options)
+        return _rows.Padded(data.places[:num_rows], np.ones(num_rows, "float32"), data.matrix[:num_rows].copy())
+
+    def idle(*args, **options):
+        data = padded(*args, **options)
+        return dataclasses.replace(data, weights=(np.arange(len(data.places)) < num_rows).astype("float32"))
+
+    found = {}
+    for name, make in {"as they are": cut, "copies": padded, "weight 0": idle}.items():
+        sys.modules["ewsg.sklearn.logistic"].padded = make
+        costs = []
+        for seed in range(seeds):
+            model = BayesianLogisticRegression()
+            model.classes_ = np.arange(2)
+            run = ewsg.sample(model._posterior(rows, seed)[0], seed=seed, progress=False)
+            costs.append(run.cost.datum_gradients)
+        found[name] = {"rows": len(make(rows, _rows.units_of(rows), ones=True).places), "gradients": np.mean(costs)}
+    sys.modules["ewsg.sklearn.logistic"].padded = padded
+    return found
+
+
 def elsewhere(python: str, side: str, x: np.ndarray, y: np.ndarray, splits: int, limit: float) -> dict:
     """The same, in another Python."""
     with tempfile.TemporaryDirectory() as folder:
@@ -152,6 +187,9 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--data", default="concrete")
     parser.add_argument("--limit", type=float, default=0.0, help="CPU seconds of one fit to many rows; 0 skips that")
+    parser.add_argument(
+        "--padding", type=int, nargs="*", default=[], metavar="ROWS", help="cost of padding so many rows"
+    )
     parser.add_argument("--python", action="append", default=[], metavar="SIDE=PATH")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", choices=_SIDES, help=argparse.SUPPRESS)
@@ -164,6 +202,11 @@ def main() -> None:
         return
     import ewsg
 
+    for count in options.padding:
+        for name, one in padding(count).items():
+            print(f"{count:>6} rows, {name:<12} {one['rows']:>6} places {one['gradients']:>12,.0f} datum gradients")
+    if options.padding:
+        return
     table = ewsg.datasets.load(options.data)
     x, y = np.asarray(table.features, np.float64), np.asarray(table.labels, np.float64)
     pythons = dict(item.split("=", 1) for item in options.python)
