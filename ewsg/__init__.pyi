@@ -21,6 +21,7 @@ from . import (
     recipes as recipes,
     reference as reference,
     schedules as schedules,
+    sklearn as sklearn,
     theory as theory,
     tree as tree,
 )

@@ -14,9 +14,14 @@ from .target import Target
 
 
 class WeightedLikelihood(AbstractLikelihood):
-    """w_i ℓ_i(θ), for data that are pairs (w_i, datum_i)."""
+    """w_i ℓ_i(θ), for data that are pairs (w_i, datum_i), no w_i being negative."""
 
     likelihood: AbstractLikelihood
+
+    @property
+    def log_concave(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """As the likelihood itself: weights are not negative."""
+        return self.likelihood.log_concave
 
     def __call__(self, params: Position, datum: Batch) -> Float[Array, ""]:
         weight, own = datum
@@ -37,6 +42,11 @@ class WeightedLikelihood(AbstractLikelihood):
     def gradients(self, params: Position, batch: Batch) -> Position:
         weight, own = batch
         return jax.tree.map(lambda leaf: _times(weight, leaf), self.likelihood.gradients(params, own))
+
+    def gradient_changes(self, params: Position, anchor: Position, batch: Batch) -> Position:
+        weight, own = batch
+        changes = self.likelihood.gradient_changes(params, anchor, own)
+        return jax.tree.map(lambda leaf: _times(weight, leaf), changes)
 
     def passes(self, points: int) -> int:
         return self.likelihood.passes(points)

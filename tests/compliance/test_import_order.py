@@ -25,7 +25,7 @@ FLOORS = (
     {"planning"},
     {"sampling"},
     {"diagnostics", "reference", "theory"},
-    {"problems"},
+    {"sklearn", "problems"},
     {"lab"},
     {"cli"},
 )

@@ -26,7 +26,7 @@ from ...planning.sampling import plan
 from ...problems import Answer, Problem
 from ...recipes import Method
 from ...result.run import Run
-from ...sampler import MethodInCoordinates
+from ...sampler import AbstractKernel, MethodInCoordinates
 from ...target.coordinates import Dense
 from ..folder import Folder
 from .benchmark import SCALES, num_chains, run_with
@@ -74,7 +74,7 @@ def _anchored(inner: Callable[[int], Any], evaluations: int = 2, order: int = 1)
 def _by_leverage(inner: Callable[[int], Any]) -> Builder:
     """The same with data drawn by their leverage at ±1 in every planned coordinate, as a plan draws them."""
 
-    def build(problem: Problem, start: Any, h: float) -> Method:
+    def build(problem: Problem, start: Any, h: float) -> Method | AbstractKernel:
         points = np.random.default_rng(0).choice([-1.0, 1.0], size=(_PROBES, len(start))).astype(start.dtype)
         return _anchored(lambda b: Leverage(inner(b), points=points))(problem, start, h)
 
