@@ -34,18 +34,18 @@ class NegativeBinomial(AbstractPredictorAndScalar):
     scalar: ClassVar[str] = "log_dispersion"
 
     def of_predictor(self, eta: Each, scalar: Real, data: Batch) -> Each:
-        counts, s = data["counts"].astype(eta.dtype), _held(scalar)
-        log_odds = eta + s  # of αμ/(1 + αμ)
+        counts, wide, s = _widened(eta, scalar, data)
         ways = _log_rising(counts, s) - gammaln(counts + 1)
-        return ways + counts * eta - (counts + jnp.exp(-s)) * jax.nn.softplus(log_odds)
+        return (ways + counts * wide - (counts + jnp.exp(-s)) * jax.nn.softplus(wide + s)).astype(eta.dtype)
 
     def slopes(self, eta: Each, scalar: Real, data: Batch) -> Slopes:
         """(y − μ)/(1 + αμ), and −(ψ(y + 1/α) − ψ(1/α) − log(1 + αμ))/α + (y − μ)/(1 + αμ)."""
-        counts, s = data["counts"].astype(eta.dtype), _held(scalar)
-        inverse, log_ratio = jnp.exp(-s), jax.nn.softplus(eta + s)
-        by_eta = counts * jax.nn.sigmoid(-(eta + s)) - inverse * jax.nn.sigmoid(eta + s)
+        counts, wide, s = _widened(eta, scalar, data)
+        inverse, log_ratio = jnp.exp(-s), jax.nn.softplus(wide + s)
+        by_eta = counts * jax.nn.sigmoid(-(wide + s)) - inverse * jax.nn.sigmoid(wide + s)
         by_scalar = by_eta - inverse * _digamma_rise(counts, s, log_ratio, by_eta)
-        return Slopes(by_eta, jnp.where(jnp.abs(scalar) < _MOST_LOG_DISPERSION, by_scalar, 0))
+        by_scalar = jnp.where(jnp.abs(scalar) < _MOST_LOG_DISPERSION, by_scalar, 0)
+        return Slopes(by_eta.astype(eta.dtype), by_scalar.astype(eta.dtype))
 
 
 class _Prior(eqx.Module):
@@ -93,8 +93,11 @@ def negative_binomial(
     return Target(NegativeBinomial(), prior, {"features": rows, "counts": counts}, init=start)
 
 
-def _held(log_dispersion: Real) -> Real:
-    return jnp.clip(log_dispersion, -_MOST_LOG_DISPERSION, _MOST_LOG_DISPERSION)
+def _widened(eta: Each, log_dispersion: Real, data: Batch) -> tuple[Each, Each, Real]:
+    """Counts, η and s in at least float32, since their functions cancel; s is held within ±40."""
+    dtype = jnp.promote_types(eta.dtype, jnp.float32)
+    s = jnp.clip(log_dispersion.astype(dtype), -_MOST_LOG_DISPERSION, _MOST_LOG_DISPERSION)
+    return data["counts"].astype(dtype), eta.astype(dtype), s
 
 
 def _log_rising(counts: Each, s: Real) -> Each:
