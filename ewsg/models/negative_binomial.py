@@ -95,7 +95,7 @@ def negative_binomial(
 
 def _widened(eta: Each, log_dispersion: Real, data: Batch) -> tuple[Each, Each, Real]:
     """Counts, η and s in at least float32, since their functions cancel; s is held within ±40."""
-    dtype = jnp.promote_types(eta.dtype, jnp.float32)
+    dtype = eta.dtype if jnp.finfo(eta.dtype).bits >= 32 else jnp.float32
     s = jnp.clip(log_dispersion.astype(dtype), -_MOST_LOG_DISPERSION, _MOST_LOG_DISPERSION)
     return data["counts"].astype(dtype), eta.astype(dtype), s
 
