@@ -14,12 +14,14 @@ import typer
 import ewsg
 
 from ..errors import InputError
+from . import files
 
 EXAMPLES = """\b
 Examples:
   ewsg demo                     the demonstration, into ./ewsg-demo
   ewsg demo --quick --seed 1    the same in seconds, with another seed
   ewsg doctor                   is this installation fit to sample with?
+  ewsg sample data.csv --outcome y     a regression of one column on all others, with nothing to tune
   ewsg bench accuracy           every method against reference posteriors, at equal cost
   ewsg bench speed --tasks A    the loop against C, BlackJAX and others
   ewsg list                     the paper's experiments, and the problems of the benchmark
@@ -52,6 +54,8 @@ app = typer.Typer(
 
 bench = typer.Typer(help="Measure accuracy and speed.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bench, name="bench")
+app.command(epilog=files.SAMPLE_EXAMPLES)(files.sample)
+app.command(epilog=files.CHECK_EXAMPLES)(files.check)
 
 
 def _version(wanted: bool) -> bool:

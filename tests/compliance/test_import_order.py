@@ -23,7 +23,7 @@ FLOORS = (
     {"result"},
     {"planning"},
     {"sampling"},
-    {"diagnostics", "prediction", "reference", "theory"},
+    {"diagnostics", "prediction", "reference", "theory", "files"},
     {"problems"},
     {"lab"},
     {"cli"},
