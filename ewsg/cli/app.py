@@ -18,14 +18,14 @@ from . import files
 
 EXAMPLES = """\b
 Examples:
-  ewsg demo                     the demonstration, into ./ewsg-demo
-  ewsg demo --quick --seed 1    the same in seconds, with another seed
-  ewsg doctor                   is this installation fit to sample with?
-  ewsg sample data.csv --outcome y     a regression of one column on all others, with nothing to tune
-  ewsg bench accuracy           every method against reference posteriors, at equal cost
-  ewsg bench speed --tasks A    the loop against C, BlackJAX and others
-  ewsg list                     the paper's experiments, and the problems of the benchmark
-  ewsg reproduce gaussian-kl    one of them, with a verdict on each of the paper's claims
+  ewsg demo                       the demonstration, into ./ewsg-demo
+  ewsg demo --quick --seed 1      the same in seconds, with another seed
+  ewsg doctor                     is this installation fit to sample with?
+  ewsg sample x.csv --outcome y   a regression of one column on all others, with nothing to tune
+  ewsg bench accuracy             every method against reference posteriors, at equal cost
+  ewsg bench speed --tasks A      the loop against C, BlackJAX and others
+  ewsg list                       the paper's experiments, and the problems of the benchmark
+  ewsg reproduce gaussian-kl      one of them, with a verdict on each of the paper's claims
 """
 REPRODUCE_EXAMPLES = """\b
 Examples:

@@ -12,7 +12,7 @@ Example:
 from .checking import Findings, check
 from .coefficients import Coefficients, coefficients
 from .encoding import Encoding
-from .reading import read
+from .reading import encode, read
 from .table import Table
 
-__all__ = ["Coefficients", "Encoding", "Findings", "Table", "check", "coefficients", "read"]
+__all__ = ["Coefficients", "Encoding", "Findings", "Table", "check", "coefficients", "encode", "read"]

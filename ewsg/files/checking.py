@@ -1,6 +1,7 @@
 """A data file looked through without sampling: kinds of columns, and rows with missing or infinite values."""
 
 import dataclasses
+import datetime
 import functools
 import operator
 import os
@@ -11,6 +12,7 @@ from .selection import useless
 from .source import open_source
 
 _ROWS_LISTED = 10
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +58,13 @@ class Findings:
         elif column.kind == "category":
             parts.append(", ".join(f"{level} ({count:,})" for level, count in column.levels[:5]))
             parts += [f"{column.num_levels} levels in all"] if column.num_levels > 5 else []
+        elif column.kind == "boolean":
+            parts.append(f"{column.mean:.1%} true")
+        elif column.kind == "date":
+            first, last = (
+                datetime.date(1970, 1, 1) + datetime.timedelta(days=day) for day in (column.low, column.high)
+            )
+            parts.append(f"from {first} to {last}")
         elif not column.infinite:
             parts.append(f"mean {column.mean:.4g}, sd {column.sd:.4g}, from {column.low:.4g} to {column.high:.4g}")
         return "; ".join(parts)

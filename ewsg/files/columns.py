@@ -1,6 +1,7 @@
 """The columns of a file: the kind of each, its missing values, and its moments or levels, in one streaming pass."""
 
 import dataclasses
+import math
 from typing import Any, Literal
 
 from .._core.optional import require
@@ -48,6 +49,11 @@ class Column:
         """Whether all values are the same."""
         return self.num_levels == 1 if self.kind == "category" else self.low == self.high
 
+    def standard(self) -> tuple[float, float]:
+        """Mean and sd, rounded to six digits of the sd: they do not depend on the order in which values were summed."""
+        scale = float(f"{self.sd:.6g}")
+        return round(self.mean, 6 - math.floor(math.log10(scale))), scale
+
 
 def look(source: Source, categories: tuple[str, ...] = ()) -> tuple[Source, int, dict[str, Column]]:
     """The source whose frame holds columns as `prepared` does, the number of rows, and the columns by name.
@@ -76,7 +82,7 @@ def prepared(source: Source, kinds: dict[str, Kind]) -> Source:
             text = column.cast(polars.String).str.strip_chars()
             return text.str.strip_suffix(".0") if dtype.is_numeric() else text
         if kind == "date":
-            return column.cast(_moment(dtype)).cast(polars.Int64) / _MICROSECONDS_PER_DAY
+            return column.cast(polars.Datetime("us")).cast(polars.Int64) / _MICROSECONDS_PER_DAY
         column = column.str.strip_chars() if dtype == polars.String else column
         return column.cast(polars.Float64).fill_nan(None)
 
@@ -137,14 +143,9 @@ def _kind(dtype: Any) -> Kind:
         return "boolean"
     if dtype.is_numeric() or dtype == polars.Null:
         return "number"
-    if dtype in (polars.Date, polars.Datetime, polars.Duration):
+    if dtype in (polars.Date, polars.Datetime):
         return "date"
     return "category" if dtype in (polars.String, polars.Categorical, polars.Enum) else "other"
-
-
-def _moment(dtype: Any) -> Any:
-    polars = require("polars", extra="files")
-    return polars.Duration("us") if dtype == polars.Duration else polars.Datetime("us")
 
 
 def _numbers_in_text(source: Source, names: list[str]) -> dict[str, Kind]:

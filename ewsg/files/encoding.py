@@ -133,6 +133,7 @@ def features_of(column: Column, rows: int, missing: Missing, median: float | Non
         )
         return (*levels, *indicator), reference
     fill = median if indicator else None
-    scale = 1.0 if column.kind == "boolean" else column.sd
-    value = Feature(column.name, column.name, "value", centre=column.mean, scale=scale, fill=fill)
+    centre, scale = column.standard()
+    scale = 1.0 if column.kind == "boolean" else scale
+    value = Feature(column.name, column.name, "value", centre=centre, scale=scale, fill=fill)
     return (value, *indicator), ""

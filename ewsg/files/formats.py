@@ -79,7 +79,7 @@ def _scan_feather(path: Path) -> Any:
 def _scan_npz(path: Path) -> Any:
     """One column per array of one axis, `name[j]` for each column of an array `name` of two."""
     columns: dict[str, np.ndarray] = {}
-    with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         for name in archive.files:
             array = archive[name]
             if array.ndim not in (1, 2):

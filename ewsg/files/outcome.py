@@ -71,7 +71,8 @@ def choose(source: Source, column: Column, model: str, where: Any) -> tuple[Outc
         )
     chosen = _suggested(column, values) if model == "auto" else _checked(model, column, values)
     if chosen == "linear":
-        return Outcome(column.name, column.kind, chosen, centre=column.mean, scale=column.sd), {}
+        centre, scale = column.standard()
+        return Outcome(column.name, column.kind, chosen, centre=centre, scale=scale), {}
     if chosen in COUNTS:
         return Outcome(column.name, column.kind, chosen), {}
     order = sorted(values.counts, key=lambda name: _as_value(name, column.kind))
@@ -90,7 +91,8 @@ def _values(source: Source, column: Column, where: Any) -> _Values:
         values.value_counts(sort=True, name="count").head(MOST_LEVELS + 1).implode().alias("levels"),
         where=where,
     ).row(0, named=True)
-    counts = {_as_name(entry[column.name], column.kind): entry["count"] for entry in found["levels"]}
+    entries = sorted(found["levels"], key=lambda entry: (-entry["count"], entry[column.name]))
+    counts = {_as_name(entry[column.name], column.kind): entry["count"] for entry in entries}
     return _Values(counts, found["number"], found["whole"])
 
 

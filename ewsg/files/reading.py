@@ -6,12 +6,15 @@ import os
 from collections.abc import Sequence
 from typing import Any, get_args
 
+import numpy as np
+from jaxtyping import Float
+
 from .._core.optional import require
 from ..errors import InputError, UnknownOption, unknown
-from .columns import Column, look
+from .columns import Column, look, prepared, survey
 from .encoding import Encoding, Missing, features_of
 from .outcome import choose
-from .selection import select
+from .selection import refuse, select
 from .source import Source, open_source
 from .table import Table
 
@@ -67,14 +70,32 @@ def read(
         {name: reference for name, (_, reference) in zip(others, found, strict=True) if reference},
         missing,
     )
-    filled = [
-        (
-            "filled in",
-            f"{name}: {others[name].missing:,} missing values by the median {median:.4g}, with {name}[missing]",
-        )
-        for name, median in medians.items()
-    ]
+    filled = [("filled in", _about_filled(column, medians)) for column in others.values() if column.missing]
     return Table(source, encoding, chosen.rows, chosen.columns, classes, (*chosen.notes, *filled))
+
+
+def encode(path: str | os.PathLike, encoding: Encoding) -> Float[np.ndarray, "n d"]:
+    """The rows of another file with the same columns, encoded as those of a run were: a matrix for its draws.
+
+    The linear predictor of draw θ is `encode(path, encoding) @ θ`; `Encoding.of(run.settings["table"])` is the encoding
+    of a run. The outcome need not be there. Raises InputError for levels that the run has not seen and, unless it
+    filled them in, for missing values.
+    """
+    polars = require("polars", extra="files")
+    kinds = {name: kind for name, kind in encoding.kinds.items() if name != encoding.outcome.column}
+    source = open_source(path, tuple(name for name, kind in kinds.items() if kind == "category"))
+    known = source.frame.collect_schema().names()
+    for name in kinds:
+        _check_name(source, name, known)
+    source = prepared(source, kinds)
+    rows, columns = survey(source, kinds)
+    refuse(source, columns, "indicator" if encoding.missing == "indicator" else "error")
+    for name, reference in encoding.references.items():
+        levels = [feature.level for feature in encoding.features if feature.column == name and feature.part == "level"]
+        strange = source.rows_where(~polars.col(name).is_in([reference, *levels]), 1)
+        if strange:
+            raise InputError(f"{source.path}: row {strange[0]} has a level of {name} that the run has not seen")
+    return encoding.matrix(source, rows)
 
 
 def _check_name(source: Source, name: str, known: list[str]) -> None:
@@ -95,6 +116,11 @@ def _check_outcome(source: Source, column: Column, rows: int) -> None:
         )
     if column.missing == rows:
         raise InputError(f"the outcome {column.name} of {source.path} is missing in every row: choose another one")
+
+
+def _about_filled(column: Column, medians: dict[str, float]) -> str:
+    by = f"the median {medians[column.name]:.4g}" if column.name in medians else "a level of their own"
+    return f"{column.name}: {column.missing:,} missing by {by}, marked by {column.name}[missing]"
 
 
 def _medians(source: Source, columns: dict[str, Column], where: Any) -> dict[str, float]:

@@ -34,7 +34,7 @@ def select(source: Source, rows: int, columns: dict[str, Column], outcome: str, 
     A column that is constant over these rows is left out, and its missing values with it, until there is none.
     """
     used, notes = _useful(columns, outcome, rows)
-    _refuse(source, used, missing)
+    refuse(source, used, missing)
     while True:
         if len(used) < 2:
             reasons = "; ".join(text for _, text in notes) or "it has no other"
@@ -79,7 +79,7 @@ def useless(column: Column, rows: int) -> str:
     return ""
 
 
-def _refuse(source: Source, columns: dict[str, Column], missing: Missing) -> None:
+def refuse(source: Source, columns: dict[str, Column], missing: Missing) -> None:
     """Raise InputError for infinite values, and for missing ones if these are an error."""
     polars = require("polars", extra="files")
     for name, column in columns.items():
@@ -101,4 +101,4 @@ def _lost(rows: int, kept: int, lacking: list[Column]) -> tuple[str, str]:
     """A note on the rows that are left out."""
     columns = ", ".join(f"{column.name} in {column.missing:,}" for column in lacking)
     advice = ": drop a column, or use --missing indicator" if kept < (1 - _MANY) * rows else ""
-    return "missing", f"{rows - kept:,} of {rows:,} rows left out{advice}; missing are {columns}"
+    return "left out", f"{rows - kept:,} of {rows:,} rows, for want of {columns}{advice}"

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def open_source(path: str | os.PathLike, text: tuple[str, ...] = ()) -> Source:
         names = frame.collect_schema().names()
     except InputError:
         raise
-    except (polars.exceptions.PolarsError, ValueError, OSError) as error:
+    except (polars.exceptions.PolarsError, zipfile.BadZipFile, ValueError, OSError) as error:
         raise InputError(f"{path} cannot be read as {kind}: {first_line(error)}") from error
     if not names:
         raise InputError(f"{path} has no columns: give a table with one row per datum")
