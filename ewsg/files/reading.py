@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from .._core.optional import require
 from ..errors import InputError, UnknownOption, unknown
-from .columns import Column, look, prepared, survey
+from .columns import Column, Kind, look, prepared, survey
 from .encoding import Encoding, Missing, features_of
 from .outcome import choose
 from .selection import refuse, select
@@ -82,7 +82,7 @@ def encode(path: str | os.PathLike, encoding: Encoding) -> Float[np.ndarray, "n 
     filled them in, for missing values.
     """
     polars = require("polars", extra="files")
-    kinds = {name: kind for name, kind in encoding.kinds.items() if name != encoding.outcome.column}
+    kinds: dict[str, Kind] = {name: kind for name, kind in encoding.kinds.items() if name != encoding.outcome.column}
     source = open_source(path, tuple(name for name, kind in kinds.items() if kind == "category"))
     known = source.frame.collect_schema().names()
     for name in kinds:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import digamma, gammaln
+from jaxtyping import Array, Bool
 from numpy.typing import ArrayLike
 
 from .._core.types import Batch, Scalar
@@ -102,8 +103,7 @@ def _widened(eta: Each, log_dispersion: Real, data: Batch) -> tuple[Each, Each, 
 
 def _log_rising(counts: Each, s: Real) -> Each:
     """log Γ(y + r) − log Γ(r) − y log r, with r = e^{−s}: Σ log(1 + k/r) over k < y."""
-    inverse, is_large = _shape(s)
-    large, small = jnp.where(is_large, inverse, _SERIES_FROM), jnp.where(is_large, 1.0, inverse)
+    large, small, is_large = _shape(s)
     stirling = (large + counts - 0.5) * jnp.log1p(counts / large) - counts
     for power, factor in enumerate(_LOG_GAMMA_SERIES):
         stirling += factor * ((large + counts) ** -(2 * power + 1) - large ** -(2 * power + 1))
@@ -113,8 +113,7 @@ def _log_rising(counts: Each, s: Real) -> Each:
 
 def _digamma_rise(counts: Each, s: Real, log_ratio: Each, by_eta: Each) -> Each:
     """ψ(y + r) − ψ(r) − log(1 + αμ), with r = 1/α = e^{−s}."""
-    inverse, is_large = _shape(s)
-    large, small = jnp.where(is_large, inverse, _SERIES_FROM), jnp.where(is_large, 1.0, inverse)
+    large, small, is_large = _shape(s)
     t = jnp.maximum(by_eta / large, -0.5)  # (y − μ)/(r + μ): log(r + y) − log(r + μ) is log1p of it
     difference = jnp.where(by_eta / large > -0.5, jnp.log1p(t), jnp.log1p(counts / large) - log_ratio)
     series = difference + 0.5 * counts / large / (large + counts)
@@ -124,7 +123,8 @@ def _digamma_rise(counts: Each, s: Real, log_ratio: Each, by_eta: Each) -> Each:
     return jnp.where(is_large, series, direct)
 
 
-def _shape(s: Real) -> tuple[Real, Real]:
-    """r = e^{−s}, and whether it is large."""
+def _shape(s: Real) -> tuple[Real, Real, Bool[Array, ""]]:
+    """r = e^{−s} for the series, and for the functions themselves (a harmless number in the other); is it large?"""
     inverse = jnp.exp(-s)
-    return inverse, inverse >= _SERIES_FROM
+    is_large = inverse >= _SERIES_FROM
+    return jnp.where(is_large, inverse, _SERIES_FROM), jnp.where(is_large, 1.0, inverse), is_large
