@@ -77,7 +77,7 @@ def sample(
     if out is not None:
         run.save(out)
         typer.echo(f"Saved to {out}: ewsg.files.coefficients(ewsg.load({str(out)!r})) gives this table again.")
-    raise typer.Exit(0 if run.verdict is not None and run.verdict.fine else 1)
+    raise typer.Exit(0 if run.verdict is not None and run.verdict.reached else 1)
 
 
 def check(data: Data) -> None:

@@ -36,8 +36,7 @@ class Findings:
     @property
     def ok(self) -> bool:
         """Whether every row can be used as it is, and at least two columns can."""
-        usable = [column for column in self.columns.values() if not useless(column, self.rows)]
-        return not self.num_bad_rows and len(usable) >= 2
+        return not self._advice()
 
     def __str__(self) -> str:
         width = max(len(name) for name in self.columns) + 2
@@ -46,8 +45,20 @@ class Findings:
         if self.num_bad_rows:
             shown = ", ".join(map(str, self.bad_rows)) + (", ..." if self.num_bad_rows > len(self.bad_rows) else "")
             lines.append(f"{self.num_bad_rows:,} rows with missing or infinite values: {shown}")
-        lines.append("Every row can be sampled as it is." if self.ok else "These data cannot be sampled as they are.")
+        lines += self._advice() or ["Every row can be sampled as it is."]
         return "\n".join(lines)
+
+    def _advice(self) -> list[str]:
+        """A sentence for everything that keeps rows from being used as they are."""
+        usable = [column for column in self.columns.values() if not useless(column, self.rows)]
+        sentences = {
+            "Infinite values have to be corrected, or their columns dropped.": any(c.infinite for c in usable),
+            "ewsg sample leaves out rows with missing values, or fills them in with --missing indicator.": any(
+                c.missing for c in usable
+            ),
+            "There are not two columns that can be used, one of them to explain the other.": len(usable) < 2,
+        }
+        return [f"! {sentence}" for sentence, applies in sentences.items() if applies]
 
     def _about(self, column: Column) -> str:
         parts = [
@@ -73,11 +84,11 @@ class Findings:
 def check(path: str | os.PathLike) -> Findings:
     """Look through a data file in a stream: kinds of columns, and rows with missing, NaN or infinite values.
 
-    Columns that are missing in every row are named, but do not make rows bad: they are never used.
+    Columns that cannot be used anyway, such as those missing in every row, are named, but do not make rows bad.
     """
     polars = require("polars", extra="files")
     source, rows, columns = look(open_source(path))
-    suspects = [column for column in columns.values() if 0 < column.missing + column.infinite < rows]
+    suspects = [c for c in columns.values() if (c.missing or c.infinite) and not useless(c, rows)]
     if not suspects:
         return Findings(str(path), rows, columns, [], 0)
     signs = [polars.col(column.name).is_null() for column in suspects]

@@ -13,7 +13,8 @@ MOST_LEVELS = 50
 """A category of more levels is not encoded: it is an identifier, or needs fewer levels."""
 _MICROSECONDS_PER_DAY = 86_400_000_000
 _ROWS = "rows"  # the one name of a statistic without a blank
-_COUNT = "count of a level"
+COUNT = "count of a level"
+"""The name of the counts of values, beside the name of their column."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +99,7 @@ def survey(source: Source, kinds: dict[str, Kind], where: Any = None) -> tuple[i
         column = polars.col(name)
         wanted.append(column.null_count().alias(f"missing {name}"))
         if kind == "category":
-            counts = column.drop_nulls().value_counts(sort=True, name=_COUNT)
+            counts = column.drop_nulls().value_counts(sort=True, name=COUNT)
             wanted.append(column.drop_nulls().n_unique().alias(f"num_levels {name}"))
             wanted.append(counts.head(MOST_LEVELS + 1).implode().alias(f"levels {name}"))
         elif kind != "other":
@@ -114,7 +115,7 @@ def _column(name: str, kind: Kind, found: dict[str, Any]) -> Column:
     if kind == "other":
         return Column(name, kind, missing)
     if kind == "category":
-        levels = [(entry[name], entry[_COUNT]) for entry in found[f"levels {name}"]]
+        levels = [(entry[name], entry[COUNT]) for entry in found[f"levels {name}"]]
         levels.sort(key=lambda level: (-level[1], level[0]))
         return Column(name, kind, missing, levels=tuple(levels), num_levels=found[f"num_levels {name}"])
     infinite = found[f"infinite {name}"]

@@ -34,7 +34,7 @@ class Feature:
         level: the level.
         centre: the mean of the value, or of the ones and zeros.
         scale: the sd of a number or date, else 1.
-        fill: stands for missing values.
+        fill: stands for missing values; None leaves them missing.
     """
 
     name: str
@@ -50,7 +50,8 @@ class Feature:
         polars = require("polars", extra="files")
         column = polars.col(self.column)
         if self.part == "level":
-            value = column.eq_missing(polars.lit(self.level)).cast(polars.Float64)
+            value = (column == self.level).cast(polars.Float64)
+            value = value if self.fill is None else value.fill_null(self.fill)
         elif self.part == "missing":
             value = column.is_null().cast(polars.Float64)
         else:
@@ -127,8 +128,9 @@ def features_of(column: Column, rows: int, missing: Missing, median: float | Non
         indicator = (Feature(f"{column.name}[missing]", column.name, "missing", centre=column.missing / rows),)
     if column.kind == "category":
         (reference, _), *others = column.levels
+        zero = 0.0 if indicator else None
         levels = (
-            Feature(f"{column.name}[{level}]", column.name, "level", level, centre=count / rows)
+            Feature(f"{column.name}[{level}]", column.name, "level", level, centre=count / rows, fill=zero)
             for level, count in sorted(others)
         )
         return (*levels, *indicator), reference

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from .._core.optional import require
 from ..errors import InputError, unknown
-from .columns import MOST_LEVELS, Column
+from .columns import COUNT, MOST_LEVELS, Column
 from .source import Source
 
 Model = Literal["logistic", "linear", "poisson", "softmax", "negative-binomial"]
@@ -88,11 +88,11 @@ def _values(source: Source, column: Column, where: Any) -> _Values:
     found = source.collect(
         values.n_unique().alias("number"),
         (values == values.floor()).all().alias("whole"),
-        values.value_counts(sort=True, name="count").head(MOST_LEVELS + 1).implode().alias("levels"),
+        values.value_counts(sort=True, name=COUNT).head(MOST_LEVELS + 1).implode().alias("levels"),
         where=where,
     ).row(0, named=True)
-    entries = sorted(found["levels"], key=lambda entry: (-entry["count"], entry[column.name]))
-    counts = {_as_name(entry[column.name], column.kind): entry["count"] for entry in entries}
+    entries = sorted(found["levels"], key=lambda entry: (-entry[COUNT], entry[column.name]))
+    counts = {_as_name(entry[column.name], column.kind): entry[COUNT] for entry in entries}
     return _Values(counts, found["number"], found["whole"])
 
 

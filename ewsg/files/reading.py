@@ -78,8 +78,8 @@ def encode(path: str | os.PathLike, encoding: Encoding) -> Float[np.ndarray, "n 
     """The rows of another file with the same columns, encoded as those of a run were: a matrix for its draws.
 
     The linear predictor of draw θ is `encode(path, encoding) @ θ`; `Encoding.of(run.settings["table"])` is the encoding
-    of a run. The outcome need not be there. Raises InputError for levels that the run has not seen and, unless it
-    filled them in, for missing values.
+    of a run. The outcome need not be there. A row with missing values, unless the run filled them in, has NaN. Raises
+    InputError for levels that the run has not seen.
     """
     polars = require("polars", extra="files")
     kinds: dict[str, Kind] = {name: kind for name, kind in encoding.kinds.items() if name != encoding.outcome.column}
@@ -89,7 +89,7 @@ def encode(path: str | os.PathLike, encoding: Encoding) -> Float[np.ndarray, "n 
         _check_name(source, name, known)
     source = prepared(source, kinds)
     rows, columns = survey(source, kinds)
-    refuse(source, columns, "indicator" if encoding.missing == "indicator" else "error")
+    refuse(source, columns, encoding.missing)
     for name, reference in encoding.references.items():
         levels = [feature.level for feature in encoding.features if feature.column == name and feature.part == "level"]
         strange = source.rows_where(~polars.col(name).is_in([reference, *levels]), 1)

@@ -120,7 +120,7 @@ def test_a_wrong_option_exits_with_two(run, tmp_path, arguments):
 @pytest.fixture
 def reading(monkeypatch):
     """A stand-in for `ewsg.files.read`, whose table's run is saved as a word."""
-    verdict = SimpleNamespace(fine=True)
+    verdict = SimpleNamespace(reached=True)
     done = mock.Mock(verdict=verdict)
     done.save.side_effect = lambda path: Path(path).write_text("saved")
     read = mock.Mock()
@@ -153,7 +153,7 @@ def test_options_are_handed_on(run, reading, tmp_path):
 
 
 def test_a_verdict_that_falls_short_is_exit_code_one_and_still_saved(run, reading, tmp_path):
-    reading.return_value.sample.return_value.verdict.fine = False
+    reading.return_value.sample.return_value.verdict.reached = False
     code, out, _ = run("sample", "d.csv", "--outcome", "y", "--out", "r.npz")
     assert code == 1
     assert "Saved to r.npz" in out

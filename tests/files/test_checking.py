@@ -22,7 +22,9 @@ def test_kinds_and_faulty_rows(write):
     assert lines[2].split(maxsplit=2) == ["b", "number", "1 infinite"]
     assert lines[3].endswith("1 missing; from 2020-01-01 to 2020-01-05")
     assert lines[4].endswith("80.0% true")
-    assert lines[-2] == "3 rows with missing or infinite values: 2, 3, 4"
+    assert lines[-3] == "3 rows with missing or infinite values: 2, 3, 4"
+    assert lines[-2].startswith("! Infinite values have to be corrected")
+    assert lines[-1].startswith("! ewsg sample leaves out rows with missing values")
 
 
 def test_data_without_fault(patients, write):
@@ -32,7 +34,7 @@ def test_data_without_fault(patients, write):
 
 
 def test_many_faulty_rows_are_counted_and_the_first_listed(write):
-    found = files.check(write("a.csv", "a,b\n" + "1,2\n3,\n" * 30))
+    found = files.check(write("a.csv", "a,b\n" + "".join(f"{i},{i * i}\n3,\n" for i in range(30))))
     assert (found.bad_rows, found.num_bad_rows) == (list(range(2, 21, 2)), 30)
     assert "30 rows with missing or infinite values: 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, ..." in str(found)
 
@@ -41,6 +43,7 @@ def test_too_few_columns_to_explain_anything(write):
     found = files.check(write("a.csv", "a,b\n1,7\n2,7\n4,7\n"))
     assert not found.ok
     assert "always 7" in str(found)
+    assert str(found).endswith("! There are not two columns that can be used, one of them to explain the other.")
 
 
 def test_names_without_rows(write):

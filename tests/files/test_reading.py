@@ -175,5 +175,24 @@ def test_another_file_is_encoded_alike(patients, write):
     with pytest.raises(InputError, match="has no column 'age'"):
         files.encode(write("s.csv", patients.drop("age")), table.encoding)
     gap = patients.with_columns(pl.when(pl.col("age") > 60).then(None).otherwise(pl.col("age")).alias("age"))
-    with pytest.raises(InputError, match="missing values in age"):
-        files.encode(write("t.csv", gap), table.encoding)
+    found = files.encode(write("t.csv", gap), table.encoding)
+    np.testing.assert_array_equal(np.isnan(found).any(1), patients["age"] > 60)
+    np.testing.assert_array_equal(np.isnan(found[:, 2:]), False)
+    kept = files.read(write("t.csv", gap), "died", missing="indicator")
+    names = ["", *(feature.name for feature in kept.encoding.features)]
+    again = files.encode(write("u.csv", gap.with_columns(pl.lit(None, pl.String).alias("colour"))), kept.encoding)
+    is_colour = [name.startswith("colour") for name in names]  # never missing in the run, so that nothing stands for it
+    np.testing.assert_array_equal(np.isnan(again), np.broadcast_to(is_colour, again.shape))
+
+
+def test_columns_may_have_the_names_of_statistics(write):
+    names = ("outcome", "rows", "0", "missing x", "x", "number", "levels x", "count")
+    values = np.random.default_rng(0).normal(size=(20, len(names))).round(3)
+    frame = pl.DataFrame(dict(zip(names, values.T, strict=True))).with_columns(
+        pl.Series("x", ["a", "b"] * 10), pl.Series("count", [0, 1, 1, 2] * 5)
+    )
+    table, features, outcomes = encoded(write("a.parquet", frame), "count", model="poisson")
+    np.testing.assert_array_equal(outcomes, frame["count"])
+    assert [feature.column for feature in table.encoding.features] == list(names[:-1])
+    rows = frame["rows"].to_numpy()
+    np.testing.assert_allclose(features[:, 2], (rows - rows.mean()) / rows.std(ddof=1), atol=1e-5)
