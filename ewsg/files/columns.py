@@ -11,6 +11,7 @@ from .source import Source
 Kind = Literal["number", "boolean", "category", "date", "other"]
 MOST_LEVELS = 50
 """A category of more levels is not encoded: it is an identifier, or needs fewer levels."""
+_LARGEST_SD = 1e150
 _MICROSECONDS_PER_DAY = 86_400_000_000
 _ROWS = "rows"  # the one name of a statistic without a blank
 COUNT = "count of a level"
@@ -49,6 +50,11 @@ class Column:
     def is_constant(self) -> bool:
         """Whether all values are the same."""
         return self.num_levels == 1 if self.kind == "category" else self.low == self.high
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether numbers can be divided by their sd: it is neither 0 or infinite nor close to either."""
+        return 1 / _LARGEST_SD < self.sd < _LARGEST_SD
 
     def standard(self) -> tuple[float, float]:
         """Mean and sd, rounded to six digits of the sd: they do not depend on the order in which values were summed."""

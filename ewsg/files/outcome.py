@@ -70,6 +70,10 @@ def choose(source: Source, column: Column, model: str, where: Any) -> tuple[Outc
             f"the outcome {column.name} is always {next(iter(values.counts))}: there is nothing to explain"
         )
     chosen = _suggested(column, values) if model == "auto" else _checked(model, column, values)
+    if chosen == "linear" and not column.has_scale:
+        raise InputError(
+            f"the outcome {column.name} has an sd of {column.sd:.3g}: rescale it to numbers of moderate size"
+        )
     if chosen == "linear":
         centre, scale = column.standard()
         return Outcome(column.name, column.kind, chosen, centre=centre, scale=scale), {}

@@ -74,6 +74,8 @@ def useless(column: Column, rows: int) -> str:
         return "missing in every row"
     if column.is_constant:
         return f"always {column.levels[0][0] if column.levels else format(column.low, 'g')}"
+    if column.kind != "category" and not column.infinite and not column.has_scale:
+        return f"its sd is {column.sd:.3g}, too close to the ends of floating-point numbers: rescale it"
     if column.num_levels > min(MOST_LEVELS, max(2, present // 2)):
         return f"text with {column.num_levels:,} different values in {present:,} rows (an identifier?)"
     return ""

@@ -64,6 +64,7 @@ def test_classes_may_be_numbers_and_counts_stay_as_they_are(write):
         (["?"] * 12, "auto", "the outcome y of .* is missing in every row"),
         ([1, 2, "inf"] * 4, "auto", r"4 infinite values in y \(first in row 3\)"),
         ([f"c{i}" for i in range(60)], "auto", "60 different values: softmax regression takes at most 50"),
+        ([1e-200, 2e-200, 3.5e-200] * 4, "linear", "the outcome y has an sd of .*: rescale it"),
         ([0, 1] * 6, "logit", "unknown model 'logit'; did you mean 'logistic'"),
     ],
 )
