@@ -10,6 +10,7 @@ from . import (
     diagnostics as diagnostics,
     errors as errors,
     estimators as estimators,
+    files as files,
     integrators as integrators,
     interface as interface,
     kernels as kernels,

@@ -14,18 +14,20 @@ import typer
 import ewsg
 
 from ..errors import InputError
+from . import files
 
 EXAMPLES = """\b
 Examples:
-  ewsg demo                     the demonstration, into ./ewsg-demo
-  ewsg demo --quick --seed 1    the same in seconds, with another seed
-  ewsg doctor                   is this installation fit to sample with?
-  ewsg report run.npz           a saved run on one page: report.html
-  ewsg bench accuracy           every method against reference posteriors, at equal cost
-  ewsg bench factors            which part of a method buys what
-  ewsg bench speed --tasks A    the loop against C, BlackJAX and others
-  ewsg list                     the paper's experiments, and the problems of the benchmark
-  ewsg reproduce gaussian-kl    one of them, with a verdict on each of the paper's claims
+  ewsg demo                       the demonstration, into ./ewsg-demo
+  ewsg demo --quick --seed 1      the same in seconds, with another seed
+  ewsg doctor                     is this installation fit to sample with?
+  ewsg sample x.csv --outcome y   a regression of one column on all others, with nothing to tune
+  ewsg report run.npz             a saved run on one page: report.html
+  ewsg bench accuracy             every method against reference posteriors, at equal cost
+  ewsg bench factors              which part of a method buys what
+  ewsg bench speed --tasks A      the loop against C, BlackJAX and others
+  ewsg list                       the paper's experiments, and the problems of the benchmark
+  ewsg reproduce gaussian-kl      one of them, with a verdict on each of the paper's claims
 """
 REPORT_EXAMPLES = """\b
 Examples:
@@ -64,6 +66,8 @@ app = typer.Typer(
 
 bench = typer.Typer(help="Measure accuracy and speed.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(bench, name="bench")
+app.command(epilog=files.SAMPLE_EXAMPLES)(files.sample)
+app.command(epilog=files.CHECK_EXAMPLES)(files.check)
 
 
 def _version(wanted: bool) -> bool:

@@ -6,6 +6,7 @@
 | `linear`, known `noise_scale` | log N(y; x·θ, σ²) | array (d,) |
 | `linear`, unknown noise | log N(y; x·β, e^{2s}) | {"coefficients": (d,), "log_scale": ()} |
 | `poisson` | y x·θ − e^{x·θ} − log y! | array (d,) |
+| `negative_binomial` | log NB(y; mean μ = e^{x·β}, var μ + e^s μ²) | {"coefficients": (d,), "log_dispersion": ()} |
 | `softmax` | (xᵀΘ)_y − logsumexp(xᵀΘ), y in 0..K−1 | array (d, K) |
 
 The prior of the coefficients is N(0, prior_scale² I), by default with scale 2.5 (weakly informative when the
@@ -24,6 +25,7 @@ Example:
 from ._inputs import with_intercept
 from .linear import Linear, LinearUnknownScale, linear
 from .logistic import Logistic, logistic
+from .negative_binomial import NegativeBinomial, negative_binomial
 from .poisson import Poisson, poisson
 from .priors import GaussianPrior, flat
 from .softmax import Softmax, softmax
@@ -33,11 +35,13 @@ __all__ = [
     "Linear",
     "LinearUnknownScale",
     "Logistic",
+    "NegativeBinomial",
     "Poisson",
     "Softmax",
     "flat",
     "linear",
     "logistic",
+    "negative_binomial",
     "poisson",
     "softmax",
     "with_intercept",

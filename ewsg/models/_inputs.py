@@ -37,6 +37,14 @@ def as_responses(owner: str, name: str, responses: ArrayLike, num_rows: int) -> 
     return array
 
 
+def as_counts(owner: str, counts: ArrayLike, features: Float[Array, "n d"]) -> Float[Array, " n"]:
+    """Whole numbers of at least 0, one for each row of the features, in their dtype."""
+    values = as_responses(owner, "counts", counts, len(features))
+    is_count = (values >= 0) & (values < np.inf) & (values == np.floor(values))
+    raise_if(owner, "counts", values, ~is_count, "whole numbers of at least 0")
+    return cast(owner, "counts", values, features.dtype)
+
+
 def cast(owner: str, name: str, array: np.ndarray, dtype: np.typing.DTypeLike) -> Shaped[Array, " n"]:
     """The same values as JAX holds them; raise InputError for any beyond the dtype's range."""
     return arrays.to_device(arrays.own(f"{owner}: {name}", arrays.Numbers(array, False), dtype))

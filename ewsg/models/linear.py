@@ -1,27 +1,22 @@
 """Linear regression with normal errors, of known or unknown scale."""
 
 import math
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 from numpy.typing import ArrayLike
 
 from .._core.component import check_positive
 from .._core.types import Batch, Scalar
-from ..target.likelihood import AbstractLikelihood
 from ..target.target import Target
 from . import _inputs, priors
 from ._linear_predictor import AbstractLinearPredictor
-from ._products import weighted_rows
-from ._shapes import Column, Each, Real, Rows, Vector
+from ._predictor_and_scalar import AbstractPredictorAndScalar, Named, Slopes
+from ._shapes import Each, Real, Rows, Vector
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-
-Named: TypeAlias = dict[str, Array]
-"""{"coefficients": β, "log_scale": s}."""
 
 
 class Linear(AbstractLinearPredictor):
@@ -51,40 +46,23 @@ class Linear(AbstractLinearPredictor):
         return _residuals(eta, data) / jnp.asarray(self.noise_scale, eta.dtype) ** 2
 
 
-class LinearUnknownScale(AbstractLikelihood):
+class LinearUnknownScale(AbstractPredictorAndScalar):
     r"""ℓ((β, s), (x, y)) = −½ u² − s − ½ log 2π,  u = (y − β·x) e^{−s}, where s = log σ is unknown.
 
     ∇_β ℓ = u e^{−s} x,   ∂ℓ/∂s = u² − 1.   Data: {"features": (n, d), "responses": (n,)};
     parameters: {"coefficients": β of shape (d,), "log_scale": s of shape ()}.
     """
 
-    def __call__(self, params: Named, datum: Batch) -> Real:
-        return self.values(params, datum)
+    scalar: ClassVar[str] = "log_scale"
 
-    def values(self, params: Named, batch: Batch) -> Each:
-        coefficients = params["coefficients"]
-        eta = batch["features"].astype(coefficients.dtype) @ coefficients
-        return _log_density(_residuals(eta, batch), params["log_scale"])
+    def of_predictor(self, eta: Each, scalar: Real, data: Batch) -> Each:
+        return _log_density(_residuals(eta, data), scalar)
 
-    def gradient(self, params: Named, batch: Batch, weights: Column) -> Named:
-        rows, by_eta, by_scale = self._slopes(params, batch)
-        log_scale = jnp.dot(weights, by_scale.astype(weights.dtype)).astype(by_scale.dtype)
-        return {"coefficients": weighted_rows(weights, by_eta, rows), "log_scale": log_scale}
-
-    def directional(self, params: Named, batch: Batch, direction: Named) -> Column:
-        rows, by_eta, by_scale = self._slopes(params, batch)
-        return by_eta * (rows @ direction["coefficients"]) + by_scale * direction["log_scale"]
-
-    def gradients(self, params: Named, batch: Batch) -> Named:
-        rows, by_eta, by_scale = self._slopes(params, batch)
-        return {"coefficients": by_eta[:, None] * rows, "log_scale": by_scale}
-
-    def _slopes(self, params: Named, batch: Batch) -> tuple[Rows, Column, Column]:
-        """The rows x, and the derivatives ∂ℓ/∂η = u e^{−s}, where η = β·x, and ∂ℓ/∂s = u² − 1."""
-        rows = batch["features"].astype(params["coefficients"].dtype)
-        inverse = jnp.exp(-params["log_scale"])
-        u = _residuals(rows @ params["coefficients"], batch) * inverse
-        return rows, u * inverse, u**2 - 1
+    def slopes(self, eta: Each, scalar: Real, data: Batch) -> Slopes:
+        """u e^{−s} and u² − 1."""
+        inverse = jnp.exp(-scalar)
+        u = _residuals(eta, data) * inverse
+        return Slopes(u * inverse, u**2 - 1)
 
 
 class _CoefficientPrior(eqx.Module):

@@ -62,11 +62,8 @@ def poisson(
         [1.0]
     """
     rows = _inputs.as_features("poisson", features)
-    counts = _inputs.as_responses("poisson", "counts", counts, len(rows))
-    is_count = (counts >= 0) & (counts < np.inf) & (counts == np.floor(counts))
-    _inputs.raise_if("poisson", "counts", counts, ~is_count, "whole numbers of at least 0")
+    data = {"features": rows, "counts": _inputs.as_counts("poisson", counts, rows)}
     prior = priors.gaussian("poisson", prior_scale, prior_precision)
-    data = {"features": rows, "counts": _inputs.cast("poisson", "counts", counts, rows.dtype)}
     return Target(Poisson(), prior, data, init=_inputs.origin(rows))
 
 

@@ -18,7 +18,7 @@ from .file.writing import check_writable, write
 from .restore import restore
 from .run import Run
 
-__all__ = ["SavedRun", "check_writable", "load", "read", "write"]
+__all__ = ["SavedRun", "check_replaceable", "check_writable", "load", "read", "write"]
 
 
 class SavedRun(NamedTuple):
@@ -39,6 +39,17 @@ class SavedRun(NamedTuple):
     def restored(self, sampler: AbstractSampler, collector: AbstractCollector) -> Run:
         """The run with its chains, keys and limits on the device, and its draws in the collector's classes."""
         return restore(self.run, sampler, collector)
+
+
+def check_replaceable(path: str | os.PathLike) -> None:
+    """Raise InputError for a path that cannot be written, or that holds a file other than a saved run."""
+    check_writable(path)
+    if not os.path.exists(path):
+        return
+    try:
+        _open(path)
+    except FileFormatError:
+        raise InputError(f"{path} exists and is not a saved run: choose another name, or remove it first") from None
 
 
 def load(path: str | os.PathLike, like: Position | None = None) -> Run:

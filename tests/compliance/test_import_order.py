@@ -25,7 +25,7 @@ FLOORS = (
     {"planning"},
     {"sampling"},
     {"diagnostics", "reference", "theory"},
-    {"sklearn", "problems"},
+    {"files", "sklearn", "problems"},
     {"lab"},
     {"cli"},
 )

@@ -70,6 +70,20 @@ def unknown_scale_gradients(params, x, y):
     return {"coefficients": outer(residuals / variance, x), "log_scale": residuals**2 / variance - 1}
 
 
+def negative_binomial_values(params, x, y):
+    mean, r = np.exp(x @ params["coefficients"]), np.exp(-params["log_dispersion"])
+    return scipy.stats.nbinom.logpmf(y, r, r / (r + mean))
+
+
+def negative_binomial_gradients(params, x, y):
+    mean, r = np.exp(x @ params["coefficients"]), np.exp(-params["log_dispersion"])
+    rise = np.array([np.sum(1 / (r + np.arange(count))) for count in y]) - np.log1p(mean / r)  # ψ(y + r) − ψ(r) − ...
+    return {
+        "coefficients": outer(r * (y - mean) / (r + mean), x),
+        "log_dispersion": r * ((y - mean) / (r + mean) - rise),
+    }
+
+
 def softmax_gradients(theta, x, y):
     return np.einsum("id,ik->idk", x, np.eye(K)[y] - softmax_probabilities(theta, x))
 
@@ -103,6 +117,13 @@ CASES = {
         lambda theta, x, y: scipy.stats.poisson.logpmf(y, np.exp(x @ theta)),
         lambda theta, x, y: outer(y - np.exp(x @ theta), x),
     ),
+    "negative binomial": Case(
+        models.negative_binomial,
+        lambda rng, x: rng.negative_binomial(2, 0.4, len(x)),
+        {"coefficients": (D,), "log_dispersion": ()},
+        negative_binomial_values,
+        negative_binomial_gradients,
+    ),
     "softmax": Case(
         lambda x, y, **prior: models.softmax(x, y, num_classes=K, **prior),
         lambda rng, x: rng.integers(0, K, len(x)),
@@ -126,5 +147,9 @@ def as_numpy(tree):
 
 
 def prior_force(params):
-    """−λθ; log_scale, which is the only scalar, has a flat prior."""
-    return jax.tree.map(lambda leaf: -PRECISION * leaf * (leaf.ndim > 0), as_numpy(params))
+    """−λθ; log_scale has a flat prior, log_dispersion N(0, 2.5²)."""
+    precisions = {"log_scale": 0.0, "log_dispersion": 1 / 2.5**2}
+    params = as_numpy(params)
+    if not isinstance(params, dict):
+        return -PRECISION * params
+    return {name: -precisions.get(name, PRECISION) * leaf for name, leaf in params.items()}

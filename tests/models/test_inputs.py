@@ -42,6 +42,7 @@ ROWS = [[1.0, 2.0], [3.0, 4.0]]
         (lambda: models.logistic(ROWS, [0, 2]), "logistic: labels must be 0 or 1, not 2 (row 1)"),
         (lambda: models.logistic(ROWS, [-1.0, 1.0]), "logistic: labels must be 0 or 1, not -1.0 (row 0)"),
         (lambda: models.logistic(ROWS, [0, np.nan]), "logistic: labels must be 0 or 1, not nan (row 1)"),
+        (lambda: models.negative_binomial(ROWS, [1, 0.5]), "negative_binomial: counts must be whole numbers"),
         (lambda: models.poisson(ROWS, [1, -1]), "counts must be whole numbers of at least 0, not -1 (row 1)"),
         (
             lambda: models.poisson(ROWS, [0.5, 1]),

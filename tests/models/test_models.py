@@ -140,6 +140,18 @@ def test_poisson_goes_on_by_its_tangent_beyond_the_largest_rate(dtype, ceiling):
         np.testing.assert_allclose(target.log_density(above), -3 * np.exp(ceiling), rtol=1e-2)
 
 
+@pytest.mark.parametrize("log_dispersion", [-12.0, -2.8, -2.7, 0.5, 6.0])
+def test_the_dispersion_has_its_digits_from_poisson_to_the_heaviest_tails(log_dispersion, tolerance):
+    """Where differences of log Γ and ψ would cancel, and on both sides of the change to a series."""
+    features, counts = np.linspace(-3.0, 4.0, 20)[:, None], np.arange(20) ** 2
+    target = models.negative_binomial(features, counts)
+    params = {"coefficients": jnp.array([1.5]), "log_dispersion": jnp.array(log_dispersion)}
+    closed, _ = both_forms(target.likelihood, params, target.data.arrays, jnp.ones(20), params)
+    exact = as_numpy(params), np.asarray(target.data.arrays["features"], np.float64), counts
+    assert_close(closed["values"], CASES["negative binomial"].values(*exact), 10 * tolerance)
+    assert_close(closed["gradients"], CASES["negative binomial"].gradients(*exact), 10 * tolerance)
+
+
 @jax.jit
 def climb(target, params, indices):
     """Three steps uphill, and the slopes on the way."""

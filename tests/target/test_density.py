@@ -113,7 +113,7 @@ def test_weights_have_the_digits_of_float32(dtype, leaves):
         assert float(force["b"]) == pytest.approx(exact, rel=1e-6 if leaves == "mixed" else 2.0**-8)
 
 
-@pytest.mark.parametrize("model", ["logistic", "linear", "unknown", "poisson", "softmax"])
+@pytest.mark.parametrize("model", ["logistic", "linear", "unknown", "poisson", "negative", "softmax"])
 def test_models_take_parameters_of_few_digits(model):
     rows, labels = np.array([[1.0, 2.0], [0.5, -1.0], [-2.0, 0.25]]), [0, 1, 1]
     target = {
@@ -121,10 +121,12 @@ def test_models_take_parameters_of_few_digits(model):
         "linear": lambda: models.linear(rows, labels, noise_scale=1.0),
         "unknown": lambda: models.linear(rows, labels),
         "poisson": lambda: models.poisson(rows, labels),
+        "negative": lambda: models.negative_binomial(rows, labels),
         "softmax": lambda: models.softmax(rows, labels),
     }[model]()
     wide = jnp.zeros((2, 2)) if model == "softmax" else jnp.zeros(2)
-    wide = {"coefficients": wide, "log_scale": jnp.zeros(())} if model == "unknown" else wide
+    scalar = {"unknown": "log_scale", "negative": "log_dispersion"}.get(model)
+    wide = {"coefficients": wide, scalar: jnp.zeros(())} if scalar else wide
     narrow = jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), wide)
     both = jax.jit(lambda position: (target.force(position, jnp.arange(3)), target.log_density(position)))
     (found, density), (right, right_density) = both(narrow), both(wide)
