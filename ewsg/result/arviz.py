@@ -110,11 +110,11 @@ def _data(target: Target, rows: np.ndarray | None) -> tuple[dict[str, np.ndarray
     arrays = target.data.arrays
     if rows is not None:
         arrays = jax.tree.map(lambda leaf: np.asarray(leaf)[rows], arrays)
-    if isinstance(arrays, tuple | list) and len(arrays) == 2:
+    if isinstance(arrays, tuple | list) and len(arrays) == 2 and all(map(jax.tree.leaves, arrays)):
         return named("x", arrays[0]), named("y", arrays[1])
     found = named("data", arrays)
     if len(found) == 1:
-        return {}, found
+        return {}, {"data": next(iter(found.values()))}
     return {name: found.pop(name) for name in ("features",) if name in found}, found
 
 

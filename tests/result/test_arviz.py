@@ -181,6 +181,26 @@ def test_a_slash_in_a_name_is_refused_where_arviz_takes_none(run):
         assert "a/b" in slashed.to_arviz().posterior
 
 
+@pytest.mark.parametrize(
+    ("data", "inputs", "outcomes"),
+    [
+        ((X, {"count": Y, "weight": Y}), {"x"}, {"count", "weight"}),
+        ({"features": X, "responses": Y}, {"features"}, {"responses"}),
+        (((Y,), {}), set(), {"data"}),  # arguments and keywords of a model
+        ([X, Y, Y], set(), {"0", "1", "2"}),
+    ],
+)
+def test_names_of_data(data, inputs, outcomes):
+    target = ewsg.Target(lambda theta, datum: -0.5 * jnp.sum(theta**2), None, data)
+    method = ewsg.Uniform(4), ewsg.Overdamped(step_size=1e-3)
+    other = ewsg.sample(target, *method, init=jnp.zeros(2), num_chains=1, num_steps=2, discard=0, progress=False)
+    found = other.to_arviz(target=target, rows=[5, 4])
+    groups = found.children if NEW else found.groups()
+    assert set(found.observed_data.data_vars) == outcomes
+    assert (set(found.constant_data.data_vars) if "constant_data" in groups else set()) == inputs
+    assert all(array.sizes["datum"] == 2 for array in found.observed_data.data_vars.values())
+
+
 REFUSED = {
     "parameter": ({"dims": {"bet": ["feature"]}}, "unknown parameter in dims.*did you mean 'beta'"),
     "axes": ({"dims": {"beta": ["feature", "more"]}}, r"dims of beta must be a list of 1 names, .* shape \(2,\)"),
