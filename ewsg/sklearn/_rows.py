@@ -103,14 +103,14 @@ def units_of(rows: Rows) -> Units:
     return Units(mean, np.where(scale > _CONSTANT_RATIO * np.abs(mean), scale, 1.0))
 
 
-def dense_blocks(features: Any, columns: int | None = None) -> Iterator[tuple[int, Float[np.ndarray, "b d"]]]:
+def dense_blocks(features: Any, numbers_per_row: int = 0) -> Iterator[tuple[int, Float[np.ndarray, "b d"]]]:
     """(first row, rows) in dense blocks of at most 32 MiB: a sparse matrix is never dense as a whole.
 
     Args:
         features: dense or sparse.
-        columns: numbers per row that have to fit, those of the features if None.
+        numbers_per_row: that have to fit, if more than the row itself.
     """
-    count = max(1, _BLOCK_BYTES // (8 * max(1, columns or features.shape[1])))
+    count = max(1, _BLOCK_BYTES // (8 * max(features.shape[1], numbers_per_row)))
     for start in range(0, features.shape[0], count):
         block = features[start : start + count]
         yield start, np.asarray(block.toarray() if scipy.sparse.issparse(block) else block, np.float64)

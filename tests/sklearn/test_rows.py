@@ -74,7 +74,7 @@ def test_added_columns_are_zero_and_constant_ones_are_centred():
 
 def test_a_sparse_matrix_that_would_not_fit_is_one_sentence(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
-    features = scipy.sparse.random_array((3_000, 2_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    features = scipy.sparse.csr_array((np.ones(2), ([0, 9], [3, 1])), shape=(3_000, 2_000))
     rows = _rows.Rows(features, np.zeros(3_000), np.ones(3_000))
     with pytest.raises(InputError, match="a dense matrix of 3,000 rows and 2,000 features needs"):
         _rows.padded(rows, _rows.units_of(rows), ones=True)
