@@ -12,6 +12,7 @@ from pages import Page
 from ewsg.collect import MomentsSummary
 from ewsg.errors import InputError, MissingPackage, SaveError
 from ewsg.result.columns import formatted
+from ewsg.result.predictive import PredictiveVerdict
 from ewsg.result.report import page
 
 NAME = '</pre><script>alert("$x$")</script><b>'
@@ -121,6 +122,10 @@ def test_the_verdict_is_in_plain_words(settings, level, words):
     assert words in read.words["verdict"]
     if run.verdict is not None:
         assert str(run.verdict) in read.words["verdict"]
+        assert "warnings" not in read.words  # it would be said twice
+    assert ("between which chains need not agree" in read.words["convergence"]) is isinstance(
+        run.verdict, PredictiveVerdict
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def trace(axes: Any, one: Shown) -> None:
     kept = np.arange(0, count, _every(count, _MOST_POINTS_OF_A_TRACE))
     for draws, colour in zip(one.draws, CHAINS, strict=False):
         axes.plot(kept + 1, draws[kept], color=colour, linewidth=0.8, alpha=0.8, marker="." if count < 3 else "")
-    _title(axes, f"{one.mixed.name}, R-hat {one.mixed.rhat:.2f}" if one.mixed.rhat > 0 else one.mixed.name)
+    _title(axes, one.mixed.name, f", R-hat {one.mixed.rhat:.2f}" if one.mixed.rhat > 0 else "")
     axes.set_xlabel("draw")
 
 
@@ -117,8 +117,8 @@ def _every(count: int, most: int) -> int:
     return max(1, -(-count // most))
 
 
-def _title(axes: Any, text: str) -> None:
-    axes.set_title(_short(text), parse_math=False)
+def _title(axes: Any, name: str, more: str = "") -> None:
+    axes.set_title(_short(name) + more, parse_math=False)
 
 
 def _short(name: str) -> str:

@@ -14,6 +14,7 @@ from ..plots import drawings
 from ..plots.look import ON_BLACK
 from ..plots.panels import MOST_CHAINS
 from ..plots.shown import reason_for_none
+from ..predictive import PredictiveVerdict
 from ..summary import num_kept, summarize
 from . import asked, diagnostics
 from .judgement import judgement
@@ -58,6 +59,8 @@ def page(run: "Run") -> str:
         title=repr(run).removeprefix("Run(").removesuffix(")"),
         summary=summary,
         judgement=judgement(run, summary),
+        warnings=[sentence for sentence in summary.warnings if sentence != summary.verdict],
+        of_network=isinstance(run.verdict, PredictiveVerdict),
         asked=asked.asked(run),
         plan=asked.plan(run),
         costs=diagnostics.costs(run),

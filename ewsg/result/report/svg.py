@@ -44,4 +44,4 @@ def variable(colour: str) -> str:
 
 def _rounded(path: re.Match[str]) -> str:
     """Coordinates to a hundredth of a point, in one line."""
-    return re.sub(r"\s+", " ", re.sub(r"(\.\d\d)\d+", r"\1", path[0]).strip()).join((" ", ""))
+    return " " + " ".join(re.sub(r"(\.\d\d)\d+", r"\1", path[0]).split())
