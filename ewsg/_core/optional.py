@@ -1,11 +1,7 @@
 """Third-party packages that only some features need: the extras of pyproject.toml."""
 
-import contextlib
 import importlib
-from collections.abc import Iterator
 from typing import Any
-
-import jax
 
 from ..errors import MissingPackage
 
@@ -30,10 +26,3 @@ def require(module: str, *, extra: str | None = None) -> Any:
         wanted = f"'ewsg[{extra}]'" if extra else name
         message = f"this needs the package {name}, which is not installed: pip install {wanted}"
         raise MissingPackage(message) from None
-
-
-@contextlib.contextmanager
-def lenient() -> Iterator[None]:
-    """JAX's own rules of promotion, while a package that mixes dtypes and ranks is traced or run."""
-    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
-        yield

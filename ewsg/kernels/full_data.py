@@ -14,7 +14,8 @@ from jaxtyping import Array, Int
 
 from .._core import pytree
 from .._core.component import check_positive
-from .._core.optional import lenient, require
+from .._core.optional import require
+from .._core.promotion import lenient
 from .._core.types import Key, Position, Scalar
 from ..errors import InputError
 from ..integrators.base import Phase

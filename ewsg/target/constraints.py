@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._core import pytree
-from .._core.optional import lenient, require
+from .._core.optional import require
+from .._core.promotion import lenient
 from .._core.types import Batch, Position
 from ..errors import InputError, shown, unknown
 from .likelihood import AbstractLikelihood, AbstractMapped

@@ -12,7 +12,7 @@ from numpyro.infer.util import constrain_fn, potential_energy
 from numpyro_models import MODELS, data
 
 import ewsg
-from ewsg._core.optional import lenient
+from ewsg._core.promotion import lenient
 
 RNG = np.random.default_rng(3)
 Y = np.array([0.4, -1.1, 2.3, 0.9, 1.7], np.float32)

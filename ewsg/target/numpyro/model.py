@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._core.optional import lenient, require
+from ..._core.optional import require
+from ..._core.promotion import lenient
 from ..._core.types import Batch, Indices, Position
 from ...errors import InputError, shown, unknown
 from ..constraints import AbstractSupport, distributions, in_words

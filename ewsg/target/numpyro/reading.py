@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._core.optional import lenient, require
+from ..._core.optional import require
+from ..._core.promotion import lenient
 from ..._core.types import Batch
 from ...errors import InputError, first_line, shown
 from ..constraints import constrained

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._core import pytree
-from ..._core.optional import lenient, require
+from ..._core.optional import require
+from ..._core.promotion import lenient
 from ..._core.types import Batch, Position
 from ...errors import InputError, first_line
 from ..density import spaced
