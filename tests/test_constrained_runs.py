@@ -11,6 +11,7 @@ import pytest
 
 import ewsg
 from ewsg.planning.networks.predictions import predictions
+from ewsg.result import heat
 from ewsg.target.density import spaced
 
 X = np.random.default_rng(2).exponential(0.5, 300).astype(np.float32)
@@ -61,6 +62,11 @@ def test_temperatures_are_those_of_unconstrained_positions(run, target):
     assert virial.shape == (4, 50, 1)
     np.testing.assert_allclose(virial[..., 0], run.stats["configurational_temperature"], rtol=1e-4)
     assert abs(virial.mean() - 1) < 0.5
+
+
+def test_warnings_on_temperatures_name_the_unconstrained_position(run):
+    hot = dataclasses.replace(run, stats=run.stats | {"virial": run.stats["virial"] + 2})
+    assert heat.warnings(hot)[0].startswith("rate (unconstrained) is hotter than the target temperature")
 
 
 def test_coordinates_are_of_unconstrained_positions(target):
