@@ -20,16 +20,17 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
-    "contents",  # this and the next two are in docs/_sphinx
+    "contents",  # this and the next three are in docs/_sphinx
     "docstrings",
+    "links",
     "reference",
 ]
 exclude_patterns = ["_sphinx", "gallery", "inventories", "images/reproduction/**.md", "**.ipynb", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 templates_path = ["_templates"]
 toc_object_entries_show_parents = "hide"
-python_maximum_signature_line_length = 90
+maximum_signature_line_length = 600  # one argument per line takes a screen for `sample`
 add_module_names = False
-nitpicky = False
+smartquotes_action = "D"  # dashes only: r' is the next r
 
 # Markdown: headings can be linked to, as GitHub does; documents outside this folder are included by pages of it.
 myst_heading_anchors = 4

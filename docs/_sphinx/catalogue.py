@@ -5,6 +5,7 @@ It reads the package, so that a new name needs no edit here. Tests import this f
 
 import ast
 import importlib
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,3 +110,14 @@ def _slug(name: str) -> str:
     if name.startswith("Abstract") or room == "sampler":
         return "extending"
     return room if room in _ROOMS else "models" if room == "target" else "start"
+
+
+def target_of_link(code: str) -> str | None:
+    """The public name that a piece of code in a text speaks of, such as `Paired(b)` or `ewsg.sample`; None if there is none."""
+    match = re.match(r"(?:ewsg\.)?[A-Za-z]\w*(?:\.[A-Za-z]\w*)*", code)
+    if match is None or not re.fullmatch(r"(?:\(.*\))?", code[match.end() :]):
+        return None
+    path = match[0].removeprefix("ewsg.")
+    known = path.split(".")[0] in ewsg.__all__
+    said = match[0].startswith("ewsg.") or "." in path or path[0].isupper()  # `plan` alone may be a variable
+    return f"ewsg.{path}" if known and said else None

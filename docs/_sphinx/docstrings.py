@@ -1,6 +1,6 @@
 """Docstrings as they are written here, Markdown with Google's sections, turned into what Sphinx reads.
 
-Single backticks are code, and a link if they name something public; paragraphs with wide gaps or a deep indent are
+Single backticks are code; paragraphs with wide gaps or a deep indent are
 equations, which keep their lines; tables are those of Markdown. Everything else is escaped, so that |x| and a*b stay.
 """
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import ewsg
+from docutils import nodes
 from sphinx.application import Sphinx
 
 _SECTION = re.compile(r"^\s*(Args|Attributes|Returns|Yields|Raises|Example|Examples):$")
@@ -99,12 +99,7 @@ def _argument(line: str) -> str:
 
 
 def _code(text: str) -> str:
-    path = re.match(r"(?:ewsg\.)?[A-Za-z_][\w.]*", text)
-    name = path[0].removeprefix("ewsg.") if path else ""
-    public = name.split(".")[0] in ewsg.__all__
-    if public and path and (path[0].startswith("ewsg.") or name[:1].isupper()) and "<" not in text:
-        return f"\\ :py:obj:`{text} <ewsg.{name}>`\\ "
-    return f"\\ ``{text}``\\ "
+    return f"\\ ``{text}``\\ "  # links.py makes a link of it if it is a public name
 
 
 def _plain(text: str) -> str:
@@ -114,7 +109,8 @@ def _plain(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\*|`]|_(?![^\W_]))", r"\\\1", text)
+    """Text without markup, not even the lists that a letter and a full stop would begin."""
+    return re.sub(r"([\\*|`]|_(?![^\W_])|(?<!\S)\w(?=\.))", r"\\\1", text)
 
 
 def _process(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
@@ -122,15 +118,18 @@ def _process(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines:
     lines[:] = convert(lines)
 
 
-def _skip(app: Sphinx, kind: str, name: str, value: Any, skip: bool, options: Any) -> bool | None:
-    """Leaves out what has no docstring of its own: fields of named tuples, and methods that a base class documents."""
-    del app, kind, name, options
-    written = getattr(value, "__doc__", None) or ""
-    return True if written.startswith("Alias for field number") else skip
+def _short(app: Sphinx, domain: str, kind: str, content: Any) -> None:
+    """Shortens the types in a description: where an array class lives, and that leaves of a tree are anything."""
+    del app, domain, kind
+    for field in content.findall(nodes.field):
+        for text in list(field.findall(nodes.Text)):
+            short = text.replace("jaxlib._jax.Array", "Array").replace("PyTree[Any]", "PyTree")
+            if short != text:
+                text.parent.replace(text, nodes.Text(short))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Run before napoleon, which turns sections into fields."""
     app.connect("autodoc-process-docstring", _process, priority=400)
-    app.connect("autodoc-skip-member", _skip)
+    app.connect("object-description-transform", _short, priority=900)
     return {"parallel_read_safe": True}

@@ -27,8 +27,12 @@ def text_of(page: catalogue.Page) -> str:
 def _contents(page: catalogue.Page) -> list[str]:
     lines = [".. list-table::", "   :class: contents-of-page", "   :widths: auto", ""]
     for name in page.names:
-        lines += [f"   * - :py:obj:`{name.removeprefix('ewsg.')} <{name}>`", f"     - {_summary(name)}"]
+        lines += [f"   * - :py:obj:`{_shown(name)} <{name}>`", f"     - {_summary(name)}"]
     return [*lines, ""]
+
+
+def _shown(name: str) -> str:
+    return name.rpartition(".")[2] if name.startswith("ewsg.result.") else name.removeprefix("ewsg.")
 
 
 def _summary(name: str) -> str:
@@ -40,8 +44,17 @@ def _entry(name: str) -> list[str]:
     value = catalogue.resolve(name)
     if isinstance(value, type):
         kind = "exception" if issubclass(value, BaseException) else "class"
-        return [f".. auto{kind}:: {name}", "   :members:", ""]
+        return [f".. auto{kind}:: {name}", *_members(value), ""]
     return [f".. auto{'function' if callable(value) and inspect.isroutine(value) else 'data'}:: {name}", ""]
+
+
+def _members(cls: type) -> list[str]:
+    """The methods and properties to document: public, with a docstring, and not an answer to a role of a base class."""
+    inherited = {name for base in cls.__mro__[1:-1] for name in vars(base)}
+    own = [name for name in vars(cls) if not name.startswith("_") and name not in inherited]
+    fields = {*getattr(cls, "_fields", ()), *getattr(cls, "__dataclass_fields__", ())}
+    members = [name for name in own if name not in fields and getattr(cls, name).__doc__]
+    return [f"   :members: {', '.join(members)}"] if members else []
 
 
 def _write(app: Sphinx) -> None:
