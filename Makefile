@@ -84,7 +84,7 @@ docs:  ## build the documentation in site/, without a network, and look at it in
 	$(MAKE) WORLD=docs site
 
 site: $(VENV)/.installed
-	JAX_PLATFORMS=cpu MPLBACKEND=Agg $(BIN)/sphinx-build -W --keep-going -q -j 2 -d build/doctrees docs site
+	JAX_PLATFORMS=cpu MPLBACKEND=Agg $(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs site
 	$(BIN)/python tools/site_links.py site
 	$(BIN)/python tools/site_browser.py site
 

@@ -25,8 +25,8 @@ extensions = [
     "links",
     "reference",
 ]
-exclude_patterns = ["_sphinx", "gallery", "inventories", "images/reproduction/**.md", "**.ipynb", "**/sg_execution_times.rst", "sg_execution_times.rst"]
-templates_path = ["_templates"]
+exclude_patterns = ["_sphinx", "gallery", "**/sg_execution_times.rst", "sg_execution_times.rst"]
+highlight_language = "none"  # blocks without a language show what a command prints
 toc_object_entries_show_parents = "hide"
 maximum_signature_line_length = 600  # one argument per line takes a screen for `sample`
 add_module_names = False
@@ -67,7 +67,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "matplotlib_animations": False,
     "backreferences_dir": None,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "contents.first_examples_first",
+    "thumbnail_size": (420, 280),
     "image_srcset": ["2x"],
 }
 

@@ -1,4 +1,4 @@
-"""The directive `pages`: a table of contents that leaves out pages which do not exist, and can take in forgotten ones."""
+"""The order of pages: the directive `pages`, a table of contents without pages that do not exist, and the gallery."""
 
 import re
 from pathlib import Path
@@ -36,6 +36,12 @@ class Pages(TocTree):
         self.content = type(self.content)(names, self.env.docname)
         self.options.setdefault("maxdepth", 1)
         return super().run()
+
+
+def first_examples_first(filename: str) -> tuple[int, str]:
+    """The key by which the gallery is sorted: the examples that explain most, then all others by name."""
+    first = ("is_it_hot.py", "error_against_cost.py", "your_own_estimator.py")
+    return (first.index(filename) if filename in first else len(first), filename)
 
 
 def _outside(app: Sphinx, docname: str, source: list[str]) -> None:
