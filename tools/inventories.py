@@ -2,7 +2,7 @@
 
     python tools/inventories.py
 
-Each holds only what our docstrings and pages refer to: a line below adds an object. The format is version 2 of Sphinx's.
+Each holds only what our docstrings and pages refer to: a line below adds an object. The format is Sphinx's, version 2.
 """
 
 import zlib

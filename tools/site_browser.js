@@ -27,7 +27,7 @@ async function lookAtAll() {
     const worker = async () => { while (left.length) report.push(await look(left.shift(), view)); };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   }
-  report.push(await look("search.html?q=" + window.plan.search, VIEWS[1], searched));
+  if (window.plan.pages.includes("search.html")) report.push(await look("search.html?q=" + window.plan.search, VIEWS[1], searched));
   await fetch("/report", { method: "POST", body: JSON.stringify(report) });
 }
 

@@ -1,8 +1,9 @@
-"""Looks at every page of a built site in Chromium: `python tools/site_browser.py site`. Skips itself where there is none.
+"""Looks at every page of a built site in Chromium: `python tools/site_browser.py site`.
 
 On a telephone (400 px, light) and on a desktop (1,400 px, dark), of every page: no error on the console, no request to
 another host, no missing image, nothing wider than the screen, text that stands out from its background; and the search
-finds something. tools/site_browser.js does the looking, from inside.
+finds something. tools/site_browser.js does the looking, from inside. Where there is no Chromium, that is said, and is
+not a failure.
 """
 
 import functools

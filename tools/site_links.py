@@ -47,7 +47,7 @@ def faults(site: Path) -> list[str]:
             if not _is_elsewhere(link) and (wrong := _wrong(path, link, pages)):
                 found.append(f"{shown}: {link}: {wrong}")
     for path in sorted(site.rglob("*.css")):
-        links = re.findall(r"(?:@import\s+|url\()\s*[\"']?([^\"')\s;]+)", path.read_text(encoding="utf-8"))
+        links = re.findall(r"(?:@import\s+(?:url\()?|url\()\s*[\"']?([^\"')\s;]+)", path.read_text(encoding="utf-8"))
         found += [f"{path.relative_to(site)}: loads {link}" for link in links if _is_elsewhere(link)]
     return found
 

@@ -37,7 +37,12 @@ _ROOMS = ("estimators", "integrators", "kernels")
 """Rooms whose components `ewsg` exports too; the page of such a room shows them under the shorter name."""
 _PAGES = (
     ("start", "Start here", "A target, a run, and what a run holds.", ()),
-    ("models", "Targets and models", "Regressions with closed-form derivatives, networks, and modes.", ("models", "modules")),
+    (
+        "models",
+        "Targets and models",
+        "Regressions with closed-form derivatives, networks, and modes.",
+        ("models", "modules"),
+    ),
     ("estimators", "Estimators", "Which data: the force from a few of the n data.", ()),
     ("integrators", "Integrators", "How to move, given a force.", ()),
     ("kernels", "Kernels", "Whole methods, which take neither an estimator nor an integrator.", ("kernels",)),
@@ -113,7 +118,7 @@ def _slug(name: str) -> str:
 
 
 def target_of_link(code: str) -> str | None:
-    """The public name that a piece of code in a text speaks of, such as `Paired(b)` or `ewsg.sample`; None if there is none."""
+    """The public name that a piece of code in a text stands for, such as `Paired(b)` or `ewsg.sample`, or None."""
     match = re.match(r"(?:ewsg\.)?[A-Za-z]\w*(?:\.[A-Za-z]\w*)*", code)
     if match is None or not re.fullmatch(r"(?:\(.*\))?", code[match.end() :]):
         return None

@@ -6,10 +6,10 @@ equations, which keep their lines; tables are those of Markdown. Everything else
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from docutils import nodes
-from sphinx.application import Sphinx
+if TYPE_CHECKING:  # tests import this file where there is no Sphinx
+    from sphinx.application import Sphinx
 
 _SECTION = re.compile(r"^\s*(Args|Attributes|Returns|Yields|Raises|Example|Examples):$")
 _ARGUMENT = re.compile(r"^(\s+)(\*{0,2}\w+): (.*)$")
@@ -113,23 +113,12 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\*|`]|_(?![^\W_])|(?<!\S)\w(?=\.))", r"\\\1", text)
 
 
-def _process(app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def _process(app: "Sphinx", kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
     del app, kind, name, value, options
     lines[:] = convert(lines)
 
 
-def _short(app: Sphinx, domain: str, kind: str, content: Any) -> None:
-    """Shortens the types in a description: where an array class lives, and that leaves of a tree are anything."""
-    del app, domain, kind
-    for field in content.findall(nodes.field):
-        for text in list(field.findall(nodes.Text)):
-            short = text.replace("jaxlib._jax.Array", "Array").replace("PyTree[Any]", "PyTree")
-            if short != text:
-                text.parent.replace(text, nodes.Text(short))
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: "Sphinx") -> dict[str, Any]:
     """Run before napoleon, which turns sections into fields."""
     app.connect("autodoc-process-docstring", _process, priority=400)
-    app.connect("object-description-transform", _short, priority=900)
     return {"parallel_read_safe": True}

@@ -1,4 +1,4 @@
-"""Code in the text of a page becomes a link if it is a public name: `Paired(b)` leads to `ewsg.Paired`."""
+"""Code in a text becomes a link if it is a public name, `Paired(b)` leads to `ewsg.Paired`; and types are shortened."""
 
 from typing import Any
 
@@ -26,6 +26,16 @@ class LinkCode(SphinxTransform):
             link += literal
 
 
+def _short(app: Sphinx, domain: str, kind: str, content: Any) -> None:
+    """Shortens the types in a description: where an array class lives, and that leaves of a tree are anything."""
+    del app, domain, kind
+    for field in content.findall(nodes.field):
+        for text in list(field.findall(nodes.Text)):
+            short = text.replace("jaxlib._jax.Array", "Array").replace("PyTree[Any]", "PyTree")
+            if short != text:
+                text.parent.replace(text, nodes.Text(short))
+
+
 def _is_inside(node: nodes.Node, *kinds: type) -> bool:
     parent = node.parent
     while parent is not None:
@@ -36,6 +46,7 @@ def _is_inside(node: nodes.Node, *kinds: type) -> bool:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the transform."""
+    """Add the transforms."""
     app.add_transform(LinkCode)
+    app.connect("object-description-transform", _short, priority=900)
     return {"parallel_read_safe": True}

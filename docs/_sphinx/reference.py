@@ -2,11 +2,13 @@
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import catalogue
 from docstrings import first_line, inline
-from sphinx.application import Sphinx
+
+if TYPE_CHECKING:  # tests import this file where there is no Sphinx
+    from sphinx.application import Sphinx
 
 
 def text_of(page: catalogue.Page) -> str:
@@ -57,7 +59,7 @@ def _members(cls: type) -> list[str]:
     return [f"   :members: {', '.join(members)}"] if members else []
 
 
-def _write(app: Sphinx) -> None:
+def _write(app: "Sphinx") -> None:
     folder = Path(app.srcdir) / "reference"
     folder.mkdir(exist_ok=True)
     pages = catalogue.pages()
@@ -76,7 +78,7 @@ def _write(app: Sphinx) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def setup(app: Sphinx) -> dict[str, Any]:
+def setup(app: "Sphinx") -> dict[str, Any]:
     """Write before the pages are looked for."""
     app.connect("builder-inited", _write, priority=100)
     return {"parallel_read_safe": True}

@@ -1,5 +1,4 @@
-r"""
-Error against cost: five ways to choose minibatches
+r"""Error against cost: five ways to choose minibatches
 ===================================================
 
 Five methods get the same budget of datum gradients on one skewed posterior. Some are wrong by an amount that no budget
@@ -9,8 +8,8 @@ removes; the others keep improving.
 # %%
 # The posterior
 # -------------
-# A normal model with unknown mean and sd, fitted to 10,007 log-normal data: two parameters, and gradients of which a few
-# are very large. ``ewsg.problems`` has the answer, from a long run of NUTS.
+# A normal model with unknown mean and sd, fitted to 10,007 log-normal data: two parameters, and gradients of which a
+# few are very large. ``ewsg.problems`` has the answer, from a long run of NUTS.
 
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
@@ -25,8 +24,8 @@ sds = np.sqrt(np.diag(answer.cov))
 # %%
 # The methods
 # -----------
-# Each may look at 100 data per step (``Exponential`` at two batches of 50, ``ControlVariate`` at 50 data in two places).
-# The step size and the friction are the same for all.
+# Each may look at 100 data per step (``Exponential`` at two batches of 50, ``ControlVariate`` at 50 data in two
+# places). The step size and the friction are the same for all.
 
 settings = {"step_size": 1e-4, "friction": 100.0}
 methods = {
@@ -38,8 +37,8 @@ methods = {
 }
 
 # %%
-# 200 passes over the data for each of 32 chains. The error of a chain after c passes is that of its own means and sds of
-# the draws up to there, in posterior standard deviations; we show the root mean square over chains and parameters.
+# 200 passes over the data for each of 32 chains. The error of a chain after c passes is that of its own means and sds
+# of the draws up to there, in posterior standard deviations; we show the root mean square over chains and parameters.
 
 PASSES = 200
 passes = np.geomspace(5, PASSES, 20)
@@ -84,8 +83,9 @@ axes.spines[["top", "right"]].set_visible(False)
 # %%
 # Check
 # -----
-# Paired selection and control variates end below 0.15 posterior sd and are still improving; uniform minibatches are stuck
-# above 0.5. Control variates are the best choice where a mode is known and the posterior is nearly Gaussian, as here.
+# Paired selection and control variates end below 0.15 posterior sd and are still improving; uniform minibatches are
+# stuck above 0.5. Control variates are the best choice where a mode is known and the posterior is nearly Gaussian, as
+# here.
 
 assert curves["paired, select"][-1] < 0.15
 assert curves["control variate"][-1] < 0.1

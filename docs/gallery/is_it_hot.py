@@ -1,5 +1,4 @@
-r"""
-Is it hot?
+r"""Is it hot?
 ==========
 
 A minibatch chain that is too hot has a good R-hat and a *better* effective sample size than a correct one. The

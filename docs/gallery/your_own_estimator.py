@@ -1,5 +1,4 @@
-r"""
-Your own estimator in one file
+r"""Your own estimator in one file
 ==============================
 
 An estimator decides which data a step uses. Yours is one class, works with every integrator, and is tested by
