@@ -118,7 +118,14 @@ def _process(app: "Sphinx", kind: str, name: str, value: Any, options: Any, line
     lines[:] = convert(lines)
 
 
+def _mend_types(app: "Sphinx", kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """After napoleon: a shape such as "*batch d" in a type is not the start of emphasis."""
+    del app, kind, name, value, options
+    lines[:] = [line.replace("*", "\\*") if re.match(r":(var)?type ", line) else line for line in lines]
+
+
 def setup(app: "Sphinx") -> dict[str, Any]:
-    """Run before napoleon, which turns sections into fields."""
+    """Run before napoleon (500), which turns sections into fields and adds types to them, and after it."""
     app.connect("autodoc-process-docstring", _process, priority=400)
+    app.connect("autodoc-process-docstring", _mend_types, priority=600)
     return {"parallel_read_safe": True}

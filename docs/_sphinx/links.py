@@ -27,11 +27,13 @@ class LinkCode(SphinxTransform):
 
 
 def _short(app: Sphinx, domain: str, kind: str, content: Any) -> None:
-    """Shortens the types in a description: where an array class lives, and that leaves of a tree are anything."""
+    """Shortens the types in a description, and calls attributes by their name."""
     del app, domain, kind
     for field in content.findall(nodes.field):
         for text in list(field.findall(nodes.Text)):
             short = text.replace("jaxlib._jax.Array", "Array").replace("PyTree[Any]", "PyTree")
+            if isinstance(text.parent, nodes.field_name) and text == "Variables":
+                short = "Attributes"
             if short != text:
                 text.parent.replace(text, nodes.Text(short))
 

@@ -42,7 +42,7 @@ def test_every_public_name_is_in_the_reference():
 
 
 def test_a_new_component_or_module_needs_no_edit(monkeypatch):
-    class Mirrored(ewsg.Uniform):
+    class Mirrored:
         """Data and their mirror images."""
 
     monkeypatch.setitem(ewsg._HOMES, "Mirrored", "estimators.public")
