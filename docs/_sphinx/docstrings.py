@@ -40,6 +40,7 @@ def convert(lines: list[str]) -> list[str]:
 
 def inline(text: str) -> str:
     """A piece of text: code becomes code or a link, emphasis stays, everything else is escaped."""
+    text = re.sub(r"\*\*([^*`]+?)\s*(`[^`]+`)\*\*", r"**\1** \2", text)  # there is no code inside of bold
     pieces = re.split(r"(`[^`]+`)", text)
     return "".join(_code(piece[1:-1]) if piece[:1] == "`" and len(piece) > 2 else _plain(piece) for piece in pieces)
 
@@ -119,9 +120,17 @@ def _process(app: "Sphinx", kind: str, name: str, value: Any, options: Any, line
 
 
 def _mend_types(app: "Sphinx", kind: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
-    """After napoleon: a shape such as "*batch d" in a type is not the start of emphasis."""
     del app, kind, name, value, options
-    lines[:] = [line.replace("*", "\\*") if re.match(r":(var)?type ", line) else line for line in lines]
+    lines[:] = [_field(line) for line in lines]
+
+
+def _field(line: str) -> str:
+    """A field of napoleon's whose name may end in an underscore, and whose type may have a shape such as "*batch d"."""
+    match = re.match(r":(ivar|vartype|param|type) (\w+): ?(.*)$", line)
+    if match is None:
+        return line
+    text = match[3].replace("*", "\\*").replace("jaxtyping.", "") if match[1].endswith("type") else match[3]
+    return f":{match[1]} {_escaped(match[2])}: {text}"
 
 
 def setup(app: "Sphinx") -> dict[str, Any]:

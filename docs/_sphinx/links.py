@@ -6,6 +6,7 @@ from catalogue import target_of_link
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyObject
 from sphinx.transforms import SphinxTransform
 
 
@@ -27,13 +28,11 @@ class LinkCode(SphinxTransform):
 
 
 def _short(app: Sphinx, domain: str, kind: str, content: Any) -> None:
-    """Shortens the types in a description, and calls attributes by their name."""
+    """Shortens the types in a description."""
     del app, domain, kind
     for field in content.findall(nodes.field):
         for text in list(field.findall(nodes.Text)):
             short = text.replace("jaxlib._jax.Array", "Array").replace("PyTree[Any]", "PyTree")
-            if isinstance(text.parent, nodes.field_name) and text == "Variables":
-                short = "Attributes"
             if short != text:
                 text.parent.replace(text, nodes.Text(short))
 
@@ -48,7 +47,8 @@ def _is_inside(node: nodes.Node, *kinds: type) -> bool:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the transforms."""
+    """Add the transforms, and call attributes by their name."""
+    next(field for field in PyObject.doc_field_types if field.name == "variable").label = "Attributes"
     app.add_transform(LinkCode)
     app.connect("object-description-transform", _short, priority=900)
     return {"parallel_read_safe": True}

@@ -21,7 +21,8 @@ def text_of(page: catalogue.Page) -> str:
         module = name.rpartition(".")[0]
         if module in modules and module != shown:
             shown = module
-            lines += [module, "-" * len(module), "", f".. automodule:: {module}", "   :no-members:", ""]
+            lines += [] if page.title == module else [module, "-" * len(module), ""]
+            lines += [f".. automodule:: {module}", "   :no-members:", ""]
         lines += _entry(name)
     return "\n".join(lines) + "\n"
 

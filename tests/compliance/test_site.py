@@ -70,6 +70,7 @@ def test_a_role_is_documented_once_and_not_by_every_component():
     [
         (["Of |x| and a*b, `code` x_."], ["Of \\|x\\| and a\\*b, \\ ``code``\\  x\\_.", ""]),
         (["**Bold**, *soft*."], ["**Bold**, *soft*.", ""]),
+        (["**With `b`** each"], ["**With** \\ ``b``\\  each", ""]),
         (
             ["a = 1,   b = 2      (eq. 3)"],
             [".. code-block:: none", "   :class: equation", "", "   a = 1,   b = 2    (eq. 3)", ""],
@@ -85,6 +86,14 @@ def test_a_role_is_documented_once_and_not_by_every_component():
 )
 def test_docstrings_are_read_as_the_markdown_they_are(lines, expected):
     assert docstrings.convert(lines) == expected
+
+
+def test_fields_keep_their_underscores_and_shapes():
+    assert docstrings._field(":ivar coef_: `a*b`") == ":ivar coef\\_: `a*b`"
+    assert docstrings._field(':vartype coef_: jaxtyping.Float[ndarray, "*k d"]') == (
+        ':vartype coef\\_: Float[ndarray, "\\*k d"]'
+    )
+    assert docstrings._field(":param m: m") == ":param m: m"
 
 
 def test_code_is_a_link_where_it_names_something_public():
