@@ -69,7 +69,7 @@ def pages() -> list[Page]:
     known = {module for page in found for module in page.modules}
     found += [Page(name, f"ewsg.{name}", "", (name,), []) for name in modules() if name not in known]
     by_slug = {page.slug: page for page in found}
-    exported = [*_START, *(name for name in ewsg.__all__ if name not in {*_START, *modules()})]
+    exported = [*_START, *(name for name in _homes() if name not in {*_START, *modules()})]
     for name in exported:
         by_slug[_slug(name)].names.append(f"ewsg.{name}")
     by_slug["start"].names.extend(f"ewsg.result.{name}" for name in _RESULTS)
@@ -85,7 +85,7 @@ def pages() -> list[Page]:
 
 def modules() -> list[str]:
     """The public modules."""
-    return [name for name in ewsg.__all__ if ewsg._HOMES[name] is None]
+    return [name for name, home in _homes().items() if home is None]
 
 
 def public_names(module: str) -> list[str]:
@@ -107,9 +107,14 @@ def resolve(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def _homes() -> dict[str, str | None]:
+    """Every name that `ewsg` exports, sorted, and the module it comes from; None if it is a module itself."""
+    return dict(sorted(vars(ewsg)["_HOMES"].items()))
+
+
 def _slug(name: str) -> str:
     """The page of a name that `ewsg` itself exports."""
-    room = (ewsg._HOMES[name] or "").partition(".")[0]
+    room = (_homes()[name] or "").partition(".")[0]
     if name in _START:
         return "start"
     if name.startswith("Abstract") or room == "sampler":
@@ -123,6 +128,6 @@ def target_of_link(code: str) -> str | None:
     if match is None or not re.fullmatch(r"(?:\(.*\))?", code[match.end() :]):
         return None
     path = match[0].removeprefix("ewsg.")
-    known = path.split(".")[0] in ewsg.__all__
+    known = path.split(".")[0] in _homes()
     said = match[0].startswith("ewsg.") or "." in path or path[0].isupper()  # `plan` alone may be a variable
     return f"ewsg.{path}" if known and said else None

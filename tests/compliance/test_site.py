@@ -146,6 +146,11 @@ def test_five_minutes_give_the_numbers_that_the_page_shows(tmp_path, monkeypatch
 
 
 @pytest.mark.float32
+def test_the_first_page_gives_a_posterior():
+    assert run_page("index.md")["run"].verdict.reached
+
+
+@pytest.mark.float32
 def test_the_page_on_units():
     names = run_page("units.md")  # which asserts that both chains are equal
     assert names["other"].settings["integrator_in_sum_units"]["step_size"] == pytest.approx(1e-3)
