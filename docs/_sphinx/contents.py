@@ -25,7 +25,7 @@ class Pages(TocTree):
         rest: also the pages of the top folder that no other such directive names.
     """
 
-    option_spec: ClassVar = TocTree.option_spec | {"rest": directives.flag}
+    option_spec: ClassVar = dict(TocTree.option_spec or {}) | {"rest": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         found = self.env.found_docs

@@ -6,7 +6,7 @@ from catalogue import target_of_link
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.domains.python import PyObject
+from sphinx.domains.python import PyObject  # pyright: ignore[reportPrivateImportUsage]
 from sphinx.transforms import SphinxTransform
 
 
