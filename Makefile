@@ -1,11 +1,11 @@
 # Every target works in every world: `make test WORLD=oldest`, or newest. tools/worlds.py says what they are.
 WORLD ?= default
-WORLDS := default oldest newest
+WORLDS := default oldest newest docs
 SUFFIX := $(if $(filter-out default,$(WORLD)),-$(WORLD))
 PYTHON ?= $(shell python3 tools/worlds.py python $(WORLD))
 VENV := .venv$(SUFFIX)
 CONSTRAINTS := constraints$(SUFFIX).txt
-EXTRA := $(if $(SUFFIX),test,dev)
+EXTRA := $(if $(filter docs,$(WORLD)),docs,$(if $(SUFFIX),test,dev))
 BIN := $(VENV)/bin
 
 ifndef EWSG_DATA
@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme dist wheel try-wheel constraints clean
+.PHONY: help .venv demo test test-all test-types test-x64 test-slow slow-list doctor guard bench lint types readme docs site dist wheel try-wheel constraints clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[.a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,14 @@ types: $(VENV)/.installed  ## check types
 readme: $(VENV)/.installed  ## run the first example of README.md as printed
 	MPLBACKEND=Agg $(BIN)/python tools/readme_example.py README.md
 
+docs:  ## build the documentation in site/, without a network, and look at it in a browser if there is one
+	$(MAKE) WORLD=docs site
+
+site: $(VENV)/.installed
+	JAX_PLATFORMS=cpu MPLBACKEND=Agg $(BIN)/sphinx-build -W --keep-going -q -d build/doctrees docs site
+	$(BIN)/python tools/site_links.py site
+	$(BIN)/python tools/site_browser.py site
+
 dist: $(VENV)/.installed  ## build the source archive, and from it the wheel
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist
@@ -95,5 +103,5 @@ constraints-of-%:
 	python3 tools/worlds.py pin $*
 
 clean:  ## remove the environments and everything generated
-	rm -rf .venv .venv-oldest .venv-newest .pytest_cache .ruff_cache build dist ewsg-demo
+	rm -rf .venv .venv-docs .venv-oldest .venv-newest .pytest_cache .ruff_cache build dist ewsg-demo site docs/examples docs/reference
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

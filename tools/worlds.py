@@ -1,10 +1,10 @@
-"""The worlds in which the tests run: the interpreter of each, and the exact version of every package in it.
+"""The worlds in which tests run and the site is built: the interpreter of each, and the version of every package in it.
 
     python tools/worlds.py python newest    where the world's interpreter is
     python tools/worlds.py pin oldest       resolve the world again and write its constraints file
 
 `oldest` has every direct dependency at its lower bound in pyproject.toml; `default` and `newest` have what pip chooses
-under Python 3.11 and under the newest Python.
+under Python 3.11 and under the newest Python; `docs` has the packages of `default`, and Sphinx.
 """
 
 import itertools
@@ -24,11 +24,13 @@ FILES = {
     "default": ROOT / "constraints.txt",
     "oldest": ROOT / "constraints-oldest.txt",
     "newest": ROOT / "constraints-newest.txt",
+    "docs": ROOT / "constraints-docs.txt",
 }
 PYTHONS = {
     "default": ("python3.11", "python3"),
     "oldest": ("python3.11", "python3"),
     "newest": ("python3.13", "python3.12", "python3.14"),
+    "docs": ("python3.11", "python3"),
 }
 HELD = (
     "fastprogress<1.1",  # newer ones require a web server
@@ -67,15 +69,24 @@ def lower_bounds() -> list[str]:
     return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]  # `ewsg[...]` among the extras has none
 
 
+def extra(world: str) -> str:
+    """The extra of pyproject.toml that a world installs."""
+    return "docs" if world == "docs" else "dev"
+
+
 def resolve(world: str, python: str) -> list[str]:
-    """The packages that pip would install for development, without installing them."""
+    """The packages that pip would install, without installing them."""
     limits = [*lower_bounds(), *HELD] if world == "oldest" else []
+    if world == "docs":
+        limits = FILES["default"].read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as scratch:
         constraints, report = Path(scratch) / "limits.txt", Path(scratch) / "report.json"
         constraints.write_text("\n".join(limits))
         options = ["--quiet", "--dry-run", "--ignore-installed", "--constraint", str(constraints)]
         subprocess.run(
-            [python, "-m", "pip", "install", *options, "--report", str(report), f"{ROOT}[dev]"], check=True, cwd=scratch
+            [python, "-m", "pip", "install", *options, "--report", str(report), f"{ROOT}[{extra(world)}]"],
+            check=True,
+            cwd=scratch,
         )
         found = [entry["metadata"] for entry in json.loads(report.read_text())["install"]]
     pins = [f"{package['name']}=={package['version']}" for package in found if package["name"] != "ewsg"]
@@ -86,7 +97,7 @@ def pin(world: str) -> None:
     """Write the constraints file of a world."""
     python = _found(world)
     version = subprocess.run([python, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    header = f"# The {world} world: `pip install '.[dev]'` under {version}. Refreshed by `make constraints`."
+    header = f"# The {world} world: `pip install '.[{extra(world)}]'` under {version}. Refreshed by `make constraints`."
     FILES[world].write_text("\n".join([header, *resolve(world, python)]) + "\n", encoding="utf-8")
 
 

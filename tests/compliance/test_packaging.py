@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 FILES = {"default": "constraints.txt", "oldest": "constraints-oldest.txt", "newest": "constraints-newest.txt"}
+SITE = "constraints-docs.txt"
 
 
 def requirements(extra: str = "") -> dict[str, Requirement]:
@@ -36,7 +37,7 @@ def requirements(extra: str = "") -> dict[str, Requirement]:
 
 
 def pins(world: str) -> dict[str, str]:
-    lines = (ROOT / FILES[world]).read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / FILES.get(world, SITE)).read_text(encoding="utf-8").splitlines()
     matches = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines if line[:1] != "#"]
     assert all(matches), "a constraints file has names and versions, no addresses"
     return {canonicalize_name(match[1]): match[2] for match in matches if match}
@@ -65,6 +66,16 @@ def test_the_oldest_world_is_at_the_lower_bounds():
     for name, requirement in (requirements() | requirements("all")).items():
         (bound,) = [one.version for one in requirement.specifier if one.operator == ">="]
         assert Requirement(f"{name}=={bound}").specifier.contains(pinned[name])
+
+
+def test_the_site_is_built_with_the_versions_that_are_tested():
+    site, tested = pins("docs"), pins("default")
+    for name, requirement in (requirements() | requirements("docs")).items():
+        assert requirement.specifier.contains(site[name]), f"{name} {site[name]}"
+    assert {name: site[name] for name in site.keys() & tested.keys()} == {
+        name: tested[name] for name in site.keys() & tested.keys()
+    }
+    assert not (requirements("docs").keys() - requirements("all").keys()) & requirements("dev").keys()
 
 
 @pytest.mark.parametrize("world", FILES)
@@ -122,7 +133,7 @@ def test_everything_imported_is_declared():
 
 def test_the_core_is_what_sampling_needs_and_all_is_everything():
     assert len(requirements()) == 8
-    for extra in PROJECT["optional-dependencies"].keys() - {"test", "dev", "torch"}:  # PyTorch is gigabytes
+    for extra in PROJECT["optional-dependencies"].keys() - {"test", "dev", "docs", "torch"}:  # PyTorch is gigabytes
         assert requirements(extra).keys() <= requirements("all").keys()
         assert not requirements(extra).keys() & requirements().keys()
     assert not requirements("torch").keys() & requirements("dev").keys()
@@ -171,7 +182,8 @@ def test_lower_bounds_are_read_from_pyproject():
     bounds = script("tools/worlds.py").lower_bounds()
     assert "jax==0.8" in bounds
     assert "pyright==1.1.400" in bounds
-    assert len(bounds) == len(requirements()) + len(requirements("dev"))
+    wanted = requirements() | requirements("dev") | requirements("docs")
+    assert {canonicalize_name(bound.partition("==")[0]) for bound in bounds} == wanted.keys()
 
 
 def test_benchmarks_run_where_the_system_has_no_affinity(monkeypatch):
