@@ -52,7 +52,7 @@ def test_registered_lists_the_concrete_components_of_a_role():
     exported = [name for name in dir(ewsg.integrators.public) if name[0].isupper() and not name.startswith("Abstract")]
     assert "BAOAB" in exported
     assert [cls.__name__ for cls in registered(AbstractIntegrator)] == sorted(exported)
-    collectors = ["Draws", "InCoordinates", "Moments", "Predictive"]
+    collectors = ["Constrained", "Draws", "InCoordinates", "Moments", "Predictive"]
     assert [cls.__name__ for cls in registered(AbstractCollector)] == collectors
     kernels = {name for name in dir(ewsg.kernels.public) if name[0].isupper()}
     assert {"NUTS", "FlyMC", "RandomWalk"} <= kernels == {cls.__name__ for cls in registered(AbstractKernel)}

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ... import _random
 from ..._core import pytree
 from ..._core.optional import require
 from ..._core.promotion import lenient
@@ -42,7 +43,7 @@ def verified(model: Model, rows: Batch, arguments: Batch) -> tuple[Position, tup
     try:
         with jax.debug_key_reuse(False):
             for seed in range(_TRIED_STARTS):
-                position = pytree.as_arrays(_median(model, arguments, jax.random.key(seed), row))
+                position = pytree.as_arrays(_median(model, arguments, _random.make_key(seed, "threefry"), row))
                 found = _look(likelihood, prior, position, chosen)
                 if _is_finite(found):
                     break
