@@ -45,11 +45,13 @@ def marginal(axes: Any, one: Shown) -> None:
 
 def _histogram(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Density in about √N bins; one bin where all draws are equal, up to rounding."""
-    bins = int(np.clip(np.sqrt(draws.size), _LEAST_BINS, _MOST_BINS))
-    try:
-        return np.histogram(draws, bins, density=True)
-    except ValueError:  # the draws are so close to each other that their range cannot be divided
-        return np.histogram(draws, 1, (draws.min() - 0.5, draws.max() + 0.5), density=True)
+    draws = draws.astype(np.float64)
+    low, high = draws.min(), draws.max()
+    edges = np.linspace(low, high, int(np.clip(np.sqrt(draws.size), _LEAST_BINS, _MOST_BINS)) + 1)
+    if not np.all(np.diff(edges) > 0):  # the draws are so close to each other that their range cannot be divided
+        half = max(0.5, float(np.spacing(max(abs(low), abs(high)))))
+        edges = np.array([low - half, high + half])
+    return np.histogram(draws, edges, density=True)
 
 
 def trace(axes: Any, one: Shown) -> None:
