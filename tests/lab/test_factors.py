@@ -59,6 +59,7 @@ def test_the_best_setting_is_taken_and_nothing_is_run_again(tmp_path, monkeypatc
     assert (tmp_path / "figure-seconds.png").stat().st_size > 10_000
 
 
+@pytest.mark.untyped
 def test_a_method_that_fails_everywhere_is_a_row_without_numbers(skewed, monkeypatch):
     problem, answer = skewed
     view = factors.View(problem, answer, (1.0,), (1.0,))

@@ -8,7 +8,7 @@ from .model import Site, is_latent
 def check_sites(sites: dict[str, Site], plate: str | None) -> str:
     """The name of the plate of the data; raises InputError for sites that cannot be split over its rows."""
     samples = {name: site for name, site in sites.items() if site["type"] == "sample"}
-    unit = distributions().distribution.Unit
+    unit = distributions().Unit
     observed = {name: site for name, site in samples.items() if site["is_observed"]}
     data = {name: site for name, site in observed.items() if not isinstance(site["fn"], unit) or _plates(site)}
     for name, site in sites.items():
