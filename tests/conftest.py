@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import jaxtyping
 import numpy as np
+import numpyro  # noqa: F401  before ArviZ 1, which leaves a proxy of it whose submodules would be loaded twice
 import pooch
 import pytest
 from gaussian import gaussian_log_likelihood

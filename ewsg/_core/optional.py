@@ -18,6 +18,7 @@ def require(module: str, *, extra: str | None = None) -> Any:
     """
     package = module.split(".")[0]
     try:
+        importlib.import_module(package)  # before its parts: those of a lazy proxy (ArviZ 1 has one) would load twice
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != package:  # it is installed, but one of its own imports failed

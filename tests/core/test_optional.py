@@ -1,5 +1,6 @@
 """A missing package is one sentence with the line that installs it."""
 
+import importlib.util
 import sys
 
 import pytest
@@ -43,3 +44,21 @@ def test_the_command_without_its_packages_says_how_to_get_them(monkeypatch, caps
         cli.main()
     expected = "ewsg: this needs the package typer, which is not installed: pip install 'ewsg[lab]'\n"
     assert capsys.readouterr() == ("", expected)
+
+
+def test_submodules_of_a_proxy_are_loaded_once(monkeypatch, tmp_path):
+    """ArviZ 1 leaves a lazy proxy of NumPyro: importing a submodule would load the package, and then it once more."""
+    folder = tmp_path / "lazily_loaded" / "part"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text("from lazily_loaded.part import inner\n__version__ = '1'\n")
+    (folder / "__init__.py").write_text("from lazily_loaded.part.inner import NUMBER\n")
+    (folder / "inner.py").write_text("NUMBER = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = importlib.util.find_spec("lazily_loaded")
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    proxy = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "lazily_loaded", proxy)
+    spec.loader.exec_module(proxy)
+    assert require("lazily_loaded.part", extra="lab").inner.NUMBER == 3  # the attribute of a package that was made once
+    for name in ("part", "part.inner"):
+        monkeypatch.delitem(sys.modules, f"lazily_loaded.{name}")
