@@ -17,7 +17,7 @@ from ._engine.plan import Plan as Steps, check_length, check_plan, check_total, 
 from ._engine.state import Checkpoint
 from ._random.streams import chain_keys
 from .collect import AbstractCollector, as_collector, as_seen, check_collector
-from .errors import InputError, shown, unknown
+from .errors import InputError, unknown
 from .estimators import AbstractEstimator, Full
 from .integrators import BAOAB, AbstractIntegrator
 from .planning.goal import Goal
@@ -35,7 +35,7 @@ from .result import storage
 from .result.chains import Chains, begin, complete
 from .result.run import Run
 from .sampler import AbstractKernel, MethodInCoordinates, check_parts, compose
-from .target.coordinates import AbstractCoordinates
+from .target.coordinates import AbstractCoordinates, as_coordinates
 from .target.fingerprint import check_same_target
 from .target.target import Target
 
@@ -142,7 +142,7 @@ def sample(
     num_chains = int(num_chains)
     _start.check_chains(jax.eval_shape(lambda: chain_keys(key, num_chains)), num_chains)
     at = _start.starting_points(target, init, key, num_chains)
-    check_collector(collector, jax.eval_shape(target.constrain, at.first))
+    check_collector(collector, target.seen_at(at.first))
     _check_coordinates(coordinates, at.first)
 
     sampler = compose(target, estimator, integrator, coordinates)
@@ -218,7 +218,7 @@ def resume(
     collector = as_collector(collect) if collect is not None else rebuild(settings["collect"], "collect")
     chosen = given_estimator or rebuild(settings["estimator"], "estimator")
     integrator = given_integrator or rebuild(settings["integrator"], "integrator")
-    coordinates = given_coordinates or rebuild(settings.get("coordinates"), "coordinates")
+    coordinates = given_coordinates or as_coordinates(rebuild(settings.get("coordinates"), "coordinates"))
     check_parts(target, chosen, integrator)
     check_same(settings["estimator"], given_estimator, "estimator")
     check_same(settings["integrator"], given_integrator, "integrator")
@@ -255,10 +255,7 @@ def _parts(
     coordinates: AbstractCoordinates | None,
 ) -> tuple[AbstractEstimator | AbstractKernel, AbstractIntegrator | None, AbstractCoordinates | None]:
     """Estimator, integrator and coordinates, taken from a recipe or a plan if that was given instead."""
-    if coordinates is not None and not isinstance(coordinates, AbstractCoordinates):
-        raise InputError(
-            f"coordinates must be ewsg coordinates, not {shown(coordinates)}: see the module ewsg.coordinates"
-        )
+    as_coordinates(coordinates)
     if isinstance(estimator, Plan):
         estimator = estimator.method
     if not isinstance(estimator, Method | MethodInCoordinates):

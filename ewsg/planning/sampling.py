@@ -204,7 +204,7 @@ def _planner(
 
 def _check_kept(collector: AbstractCollector, target: Target, position: Position) -> None:
     """Raise InputError unless all parameters are kept, or as many numbers: the verdict needs them."""
-    check_collector(collector, jax.eval_shape(target.constrain, position))
+    check_collector(collector, target.seen_at(position))
     seen = as_seen(collector, target.support, None)
     if pytree.size(jax.eval_shape(seen.row, position)) < pytree.size(position):
         raise InputError(
@@ -249,7 +249,8 @@ def _restored(planner: Planner, run: Run) -> Driven:
     coordinates = rebuild(settings["coordinates"], "coordinates")
     plain = rebuild(settings["estimator"], "estimator")
     integrator = rebuild(settings["integrator"], "integrator")
-    assert isinstance(coordinates, Dense)
+    if not isinstance(coordinates, Dense):
+        raise InputError("the file is damaged: its coordinates are not those of a plan; run ewsg.sample again")
     within = target.in_coordinates(coordinates)
     prepared, cost = plain.prepare(within)
     planner.ground = Ground(target, coordinates, within, *_parts(plain, prepared), int(cost.datum_gradients))

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from .._core import pytree
 from .._core.component import Component, as_real
 from .._core.types import Batch, HostOrDevice, Position
-from ..errors import InputError
+from ..errors import InputError, shown
 from .likelihood import AbstractLikelihood, AbstractMapped
 
 Vector = Float[HostOrDevice, " d"]
@@ -175,6 +175,13 @@ class CoordinatePrior(eqx.Module):
 
     def __call__(self, params: Vector) -> Float[Array, ""]:
         return self.log_prior(self.coordinates.place(params))
+
+
+def as_coordinates(value: Any) -> AbstractCoordinates | None:
+    """Coordinates, or None, as they are; InputError for anything else."""
+    if value is None or isinstance(value, AbstractCoordinates):
+        return value
+    raise InputError(f"coordinates must be ewsg coordinates, not {shown(value)}: see the module ewsg.coordinates")
 
 
 def _check(owner: str, name: str, value: Any, shape: tuple[int, ...], *, positive: bool = False) -> None:

@@ -198,6 +198,10 @@ class Target(eqx.Module):
         """The parameters at a position, as draws have them, deterministic sites included; without constraints, it."""
         return position if self.support is None else self.support.constrain(position)
 
+    def seen_at(self, position: Position) -> Position:
+        """The shapes and dtypes of the parameters at a position."""
+        return jax.eval_shape(lambda position: self.constrain(position), position)  # a bound method is compared by data
+
     def unconstrain(self, parameters: Position) -> Position:
         """The position of parameters such as `init` or a draw: what the methods of a target take."""
         return parameters if self.support is None else self.support.unconstrain(parameters)

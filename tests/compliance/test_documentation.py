@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ewsg
-from ewsg._core import optional
+from ewsg._core.promotion import lenient
 
 ROOT = Path(__file__).parents[2]
 MARKS = {
@@ -72,7 +72,7 @@ def test_the_page_on_numpyro_runs_from_top_to_bottom(capsys):
     text = (ROOT / "docs/numpyro.md").read_text()
     names = {}
     for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        with optional.lenient():
+        with lenient():
             exec(code, names)
         assert names["run"].verdict.reached
     lines = capsys.readouterr().out.splitlines()

@@ -7,6 +7,7 @@ from jax.scipy import stats
 
 import ewsg
 from ewsg.planning import modes
+from ewsg.target.mode import find_mode_from
 
 RNG = np.random.default_rng(6)
 
@@ -18,12 +19,12 @@ def test_lbfgs_goes_on_where_the_search_on_subsamples_stops(monkeypatch):
     costs = []
 
     def impatient(*args, **options):
-        found = ewsg.find_mode(*args, **options | ({} if costs else {"max_passes": 1}))
+        found = find_mode_from(*args, **options | ({} if costs else {"max_passes": 1}))
         costs.append(found.cost.datum_gradients)
         return found
 
     assert ewsg.find_mode(target, start, method="subsamples", max_passes=1).distance > 1  # or this test shows nothing
-    monkeypatch.setattr(modes, "find_mode", impatient)
+    monkeypatch.setattr(modes, "find_mode_from", impatient)
     found, spent = modes.the_mode(target, start, np.random.default_rng(0))
     assert spent == sum(costs)
     assert len(costs) == 3

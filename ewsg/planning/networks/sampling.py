@@ -51,7 +51,7 @@ def is_network(target: Any, init: Any = None) -> bool:
     start = jax.tree.map(np.asarray, start)
     if target.support is not None:
         target.support.check(start)
-        start = jax.eval_shape(target.unconstrain, start)
+        start = jax.eval_shape(lambda start: target.unconstrain(start), start)
     return pytree.size(start) > _MOST_PARAMETERS
 
 

@@ -129,9 +129,9 @@ def _check_status(status: Any) -> int:
 
 def _check_settings(settings: Any) -> None:
     _require(isinstance(settings, dict), "settings")
-    for role in ("estimator", "integrator", "collect"):
-        part = settings[role]
-        absent = role == "integrator" and part is None
+    for role in ("estimator", "integrator", "collect", "coordinates"):
+        part = settings.get(role) if role == "coordinates" else settings[role]
+        absent = role in ("integrator", "coordinates") and part is None
         _require(absent or (isinstance(part, dict) and isinstance(part["component"], str)), role)
     _require(_is_number(settings["temperature"]) and settings["temperature"] > 0, "temperature")
     for name, least in _COUNTS.items():
